@@ -1,0 +1,62 @@
+# What can be done with a fresh clone? Needs Python 3.11 or newer, make and git; everything else goes into .venv.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PG15 ?= /usr/lib/postgresql/15/bin
+WORKERS ?= 2
+
+# make demo ONESHOT=1 MONTH=2026-10 REQUESTS=20000 SEED=1 PORT=8000
+DEMO = $(if $(ONESHOT),--oneshot) $(if $(MONTH),--month $(MONTH)) $(if $(REQUESTS),--requests $(REQUESTS)) \
+       $(if $(SEED),--seed $(SEED)) $(if $(PORT),--port $(PORT))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint bench clean
+
+help:
+	@echo 'make demo        a month of an imagined product, end to end; ONESHOT=1 ends after printing'
+	@echo 'make test        the tests, then the storage tests on PostgreSQL 15 where it is installed'
+	@echo 'make test-slow   the long tests'
+	@echo 'make lint        ruff, mypy, import rules'
+	@echo 'make bench       measurements, as one JSON object'
+	@echo 'make clean       removes .venv and caches'
+
+demo: $(VENV)/.demo
+	@$(BIN)/tokencogs demo $(DEMO)
+
+test: $(VENV)/.dev
+	$(BIN)/pytest -n $(WORKERS) -m "not slow and not bench"
+	@if [ -x $(PG15)/postgres ]; then \
+	  echo "storage tests on $$($(PG15)/postgres --version)"; \
+	  TOKENCOGS_PG_BIN=$(PG15) $(BIN)/pytest -n $(WORKERS) -m "storage and not slow and not bench"; \
+	else \
+	  echo "no PostgreSQL 15 in $(PG15): the storage tests ran on the embedded server only"; \
+	fi
+
+test-slow: $(VENV)/.dev
+	$(BIN)/pytest -m slow
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev
+	@$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tokencogs needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.demo

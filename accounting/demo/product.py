@@ -1,0 +1,102 @@
+"""What does the imagined product sell, and which models serve whom? All here is invented but the models' names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One plan. users: how many subscribe. activity: requests of a typical user beside a typical free user's."""
+
+    name: str
+    display_name: str
+    monthly_price: Decimal
+    users: int
+    activity: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model as a provider's wire names it.
+
+    Attributes:
+        response_model: the dated name the provider answers with; None where it repeats `model`.
+        surface, service_tier: as its responses state them; service_tier None where they state none.
+        writes: the usage field of its cache writes; None where the provider charges no writes.
+        reasons: whether its output holds reasoning tokens.
+        forgets: whether its prefix cache lives for 5 minutes; the others keep it as long as they have room.
+    """
+
+    provider: str
+    model: str
+    surface: str
+    response_model: str | None = None
+    service_tier: str | None = None
+    writes: str | None = None
+    reasons: bool = False
+    forgets: bool = False
+
+
+PLANS = (
+    Plan("free", "Free", Decimal("0"), 680, 1.0),
+    Plan("pro", "Pro", Decimal("20.00"), 200, 4.0),
+    Plan("team", "Team", Decimal("60.00"), 90, 6.0),
+)
+TRIAL_USERS = 30
+"""Users with every feature of Pro and no subscription yet; with those of the plans, 1,000."""
+
+TRIAL_ACTIVITY = 2.0
+LARGEST_SEATS = 25
+"""Team seats of the largest account; the other accounts have 5 each."""
+
+OTHER_SEATS = 5
+STAFF = 20
+
+MODELS = (
+    Model("google", "gemini-2.5-flash-lite", "generate_content"),
+    Model("google", "gemini-2.5-flash", "generate_content", reasons=True),
+    Model("google", "gemini-2.5-pro", "generate_content", reasons=True),
+    Model("openai", "gpt-5-mini", "responses", "gpt-5-mini-2025-08-07", "default", reasons=True),
+    Model("openai", "gpt-5.4-mini", "responses", None, "default", reasons=True),
+    Model("openai", "gpt-5.6-terra", "responses", None, "default", "cache_write_30m_tokens", reasons=True),
+    Model(
+        "anthropic",
+        "claude-haiku-4-5",
+        "messages",
+        "claude-haiku-4-5-20251001",
+        "standard",
+        "cache_write_5m_tokens",
+        forgets=True,
+    ),
+    Model("anthropic", "claude-sonnet-5", "messages", None, "standard", "cache_write_5m_tokens", forgets=True),
+    Model("anthropic", "claude-opus-4-8", "messages", None, "standard", "cache_write_5m_tokens", forgets=True),
+    Model("openai", "gpt-unlisted-preview", "responses", None, "default"),
+)
+UNLISTED = len(MODELS) - 1
+"""The last model is in no price list: its share of requests shows what a report says about the unpriced."""
+
+UNLISTED_SHARE = 0.002
+
+ROUTES: dict[str, tuple[float, ...]] = {
+    "free": (0.70, 0.10, 0.00, 0.20, 0.00, 0.00, 0.00, 0.00, 0.00),
+    "trial": (0.20, 0.25, 0.00, 0.25, 0.15, 0.00, 0.15, 0.00, 0.00),
+    "pro": (0.20, 0.25, 0.03, 0.20, 0.16, 0.02, 0.12, 0.02, 0.00),
+    "team": (0.15, 0.20, 0.06, 0.15, 0.16, 0.06, 0.14, 0.07, 0.01),
+    "eval": (0.12, 0.12, 0.11, 0.11, 0.11, 0.11, 0.11, 0.11, 0.10),
+    "internal": (0.05, 0.10, 0.10, 0.10, 0.15, 0.10, 0.15, 0.15, 0.10),
+}
+"""Who is served -> share of each model of MODELS, without the unlisted one."""
+
+FEATURES = ("chat", "documents", "research", "digest")
+FEATURE_SHARES = (0.62, 0.24, 0.06, 0.08)
+"""`research` searches the web; `digest` runs through the providers' batch interfaces."""
+
+EVAL_SHARE = 0.04
+INTERNAL_SHARE = 0.02
+WEEKEND = 0.6
+"""Requests of a weekend day beside those of a weekday."""
+
+STATUSES = ("ok", "error", "timeout", "cancelled")
+STATUS_SHARES = (0.985, 0.007, 0.005, 0.003)

@@ -1,0 +1,51 @@
+"""What happens in the demo, from an empty database to a margin? `run` is the whole story."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+import click
+
+from accounting.demo import show, workload
+from accounting.demo.api import connected
+from accounting.demo.load import prepare_database, put_plans, send_events
+from accounting.demo.server import Server, serving
+from accounting.demo.workload import next_month
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Attributes: month: its first day; requests, seed: of the workload; port: None takes 8000, else a free one."""
+
+    month: date
+    requests: int
+    seed: int
+    port: int | None
+    oneshot: bool
+
+
+def run(settings: Settings) -> None:
+    """Books a month of an imagined product through the API, prints what it cost and earned, then serves or ends."""
+    click.echo(f"an imagined product's {settings.month:%B %Y}: {settings.requests} requests, seed {settings.seed}", err=True)
+    month = workload.make(settings.month, settings.requests, settings.seed)
+    key = prepare_database()
+    with serving(settings.port) as server, connected(server.url, key) as api:
+        put_plans(api, month)
+        click.echo(f"events: {send_events(api, month)}")
+        show.cost_of_revenue(api, settings.month)
+        show.least_profitable(api, settings.month)
+        show.check()
+        if not settings.oneshot:
+            stay(server, key, settings.month)
+
+
+def stay(server: Server, key: str, month: date) -> None:
+    """Says where everything is and serves until Ctrl-C, which is the ordinary end."""
+    report = f"{server.url}/v1/reports/cost-of-revenue?from={month}&to={next_month(month)}&format=csv"
+    click.echo(f"\nAPI   {server.url}\ndocs  {server.url}/docs\nkey   {key}\n")
+    click.echo(f"  curl -H 'Authorization: Bearer {key}' '{report}'\n\nCtrl-C ends it.")
+    try:
+        server.wait()
+    except KeyboardInterrupt:
+        click.echo("stopping", err=True)

@@ -1,0 +1,69 @@
+"""What can go wrong, as one tree: failures are raised, findings in data are returned."""
+
+from __future__ import annotations
+
+
+class TokencogsError(Exception):
+    """Base of every error this project raises on purpose; the message names the field and the value."""
+
+
+class ConfigurationError(TokencogsError):
+    """The environment or a setting can't be used as it is."""
+
+
+class InvalidInput(TokencogsError):
+    """A value from outside can't be used: the message names the field, the value and the reason."""
+
+    def __init__(self, field: str, value: object, reason: str) -> None:
+        self.field = field
+        self.value = value
+        self.reason = reason
+        super().__init__(f"{field}={value!r}: {reason}")
+
+
+class MoneyError(InvalidInput):
+    """An amount or a price that the money scale can't hold exactly."""
+
+
+class InconsistentUsage(InvalidInput):
+    """Counts that contradict each other; the message carries the numbers."""
+
+
+class NoPriceInForce(TokencogsError):
+    """No tariff row applies to an event where a caller asked for a price and not for a status."""
+
+
+class PriceBookError(TokencogsError):
+    """A tariff row or a set of rows that can't be used."""
+
+
+class NotFound(TokencogsError):
+    """The named thing does not exist for this tenant."""
+
+
+class Conflict(TokencogsError):
+    """The act contradicts what is already recorded; what is recorded stays."""
+
+
+class Unauthenticated(TokencogsError):
+    """No key, a malformed key, an unknown key or a revoked one."""
+
+
+class Forbidden(TokencogsError):
+    """The key is good, its scope does not reach this."""
+
+
+class TooLarge(TokencogsError):
+    """A body beyond the stated limit."""
+
+
+class Busy(TokencogsError):
+    """Too much work in hand; try again after `retry_after` seconds."""
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class StorageUnavailable(TokencogsError):
+    """The database can't be reached or went away; nothing of the act was kept."""

@@ -1,0 +1,154 @@
+"""How is usage corrected when rows are never edited? A void or a revision is a new row, and reversals undo the lines before it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+from sqlalchemy import Connection, Engine, Row, text
+
+from accounting.errors import Conflict, InvalidInput, NotFound
+from accounting.ledger import rollups
+from accounting.ledger.first_charge import first_charges
+from accounting.ledger.merge import store_stage
+from accounting.ledger.stage import copy_to_stage
+from accounting.pricing.book import PriceBook
+from accounting.storage.engine import transaction
+from accounting.storage.tables import usage_events
+from accounting.tenant import TenantContext
+from accounting.usage.classes import USAGE_COLUMNS
+from accounting.usage.columns import Prepared, prepare
+
+_LATEST = text(
+    "SELECT r.* FROM event_ids i CROSS JOIN LATERAL ("
+    "  SELECT * FROM usage_events WHERE tenant = i.tenant AND event_id = i.event_id AND revision > 0 "
+    "  UNION ALL "
+    "  SELECT * FROM usage_events WHERE tenant = i.tenant AND event_id = i.event_id AND occurred_at = i.occurred_at AND revision = 0"
+    ") r WHERE i.tenant = :tenant AND i.event_id = :event_id ORDER BY r.revision DESC LIMIT 1"
+)
+_LOCK = text("SELECT pg_advisory_xact_lock(hashtext(:tenant), hashtext(:event_id))")
+
+_SIGNED = (*rollups.COUNTS, *rollups.COSTS)
+_COPIED = (
+    "tenant, subject_kind, subject_id, subject_revision, charge_period_start, booking_period, category, class, charge_status, "
+    "seller, model, purpose, account_id, user_id, feature, deployment, billing_currency, policy, quality, sku_price_id"
+)
+_REVERSE = text(
+    f"INSERT INTO charges (charge_id, supersedes, basis, reason, {_COPIED}, {', '.join(_SIGNED)}) "
+    f"SELECT charge_id || '/reversal', charge_id, 'reversal', :reason, {_COPIED}, {', '.join('-' + name for name in _SIGNED)} "
+    "FROM ledger line WHERE tenant = :tenant AND subject_kind = 'event' AND subject_id = :event_id AND basis <> 'reversal' "
+    "AND occurred_at >= date_bin('15 minutes', CAST(:occurred_at AS timestamptz), timestamptz '2000-01-01 00:00:00+00') "
+    "AND occurred_at <= :occurred_at AND subject_revision = :revision "
+    "AND NOT EXISTS (SELECT FROM charges c WHERE c.tenant = :tenant AND c.charge_id = line.charge_id || '/reversal') "
+    "RETURNING supersedes, charge_id"
+)
+_REVERSED = text(
+    "SELECT supersedes FROM charges WHERE tenant = :tenant AND subject_kind = 'event' AND subject_id = :event_id "
+    "AND subject_revision = :revision AND basis = 'reversal' ORDER BY supersedes"
+)
+_EMPTY = dict.fromkeys(USAGE_COLUMNS, "0") | {
+    "revision": "revision + 1",
+    "received_at": "now()",
+    "charge_status": "'void'",
+    "reason": ":reason",
+    **dict.fromkeys(
+        ("sku_price_id", "list_cost_e15", "contracted_cost_e15", "raw_batch", "raw_index", "context_tokens"), "NULL"
+    ),
+}
+_NAMES = [column.name for column in usage_events.columns]
+_VOID = text(
+    f"INSERT INTO usage_events ({', '.join(_NAMES)}) SELECT {', '.join(_EMPTY.get(name, name) for name in _NAMES)} FROM usage_events "
+    "WHERE tenant = :tenant AND event_id = :event_id AND revision = :revision AND occurred_at = :occurred_at"
+)
+
+
+def void(engine: Engine, context: TenantContext, event_id: str, reason: str) -> dict[str, Any]:
+    """Undoes an event: a further row says so, and every line it made is reversed. Voiding it again changes nothing.
+
+    Raises NotFound for an unknown id, InvalidInput for an empty reason.
+    """
+    if not reason.strip():
+        raise InvalidInput("reason", reason, "say why the event is void")
+    with transaction(engine, context.tenant) as connection:
+        latest = _latest(connection, context, event_id)
+        if latest.charge_status == "void":
+            known = {"tenant": context.tenant, "event_id": event_id, "revision": latest.revision - 1}
+            lines = [row.supersedes for row in connection.execute(_REVERSED, known)]
+            return {"event_id": event_id, "revision": latest.revision, "status": "void", "reversed_charge_ids": lines}
+        lines = _reverse(connection, context, latest, reason)
+        connection.execute(_VOID, _place(context, latest) | {"reason": reason})
+    return {"event_id": event_id, "revision": latest.revision + 1, "status": "void", "reversed_charge_ids": lines}
+
+
+def revise(engine: Engine, context: TenantContext, book: PriceBook, event_id: str, body: bytes) -> dict[str, Any]:
+    """Replaces what is known of an event by one native event of the same id, priced at its own time. The same body again changes nothing.
+
+    Raises NotFound for an unknown id, InvalidInput with the field at fault, Conflict where the event is void.
+    """
+    prepared = _single(body, event_id)
+    staged, refused = first_charges(prepared.batch, book, context)
+    if refused:
+        raise InvalidInput(*refused[0])
+    with transaction(engine, context.tenant) as connection:
+        latest = _latest(connection, context, event_id)
+        if latest.charge_status == "void":
+            raise Conflict(f"event_id={event_id!r}: is void; log the call under a new id")
+        if latest.body_hash == staged["body_hash"][0].as_py():
+            return {
+                "event_id": event_id,
+                "revision": latest.revision,
+                "status": latest.charge_status,
+                "reversed_charge_ids": [],
+            }
+        lines = _reverse(connection, context, latest, f"revised by revision {latest.revision + 1}")
+        number = pa.array(np.array([latest.revision + 1], np.int16))
+        staged = staged.set_column(staged.schema.get_field_index("revision"), "revision", number)
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        copy_to_stage(driver, staged)
+        store_stage(driver, context, prepared.usage_bodies, "native")
+    status = staged["charge_status"][0].as_py()
+    return {"event_id": event_id, "revision": latest.revision + 1, "status": status, "reversed_charge_ids": lines}
+
+
+def _single(body: bytes, event_id: str) -> Prepared:
+    prepared = prepare(body, ndjson=False, now=datetime.now(UTC))
+    if prepared.sent != 1:
+        raise InvalidInput("body", f"{prepared.sent} events", "a revision is one event")
+    if prepared.rejected:
+        rejection = prepared.rejected[0]
+        raise InvalidInput(rejection.field, rejection.value, rejection.reason)
+    given = prepared.batch["event_id"][0].as_py()
+    if given != event_id:
+        raise InvalidInput("event_id", given, f"differs from the revised event's id {event_id!r}")
+    return prepared
+
+
+def _latest(connection: Connection, context: TenantContext, event_id: str) -> Row[Any]:
+    """The newest row of an event, with the event locked until the transaction ends."""
+    parameters = {"tenant": context.tenant, "event_id": event_id}
+    rollups.lock(connection, context.tenant, exclusive=False)
+    connection.execute(_LOCK, parameters)
+    latest = connection.execute(_LATEST, parameters).first()
+    if latest is None:
+        raise NotFound(f"event_id={event_id!r}: no such event")
+    return latest
+
+
+def _place(context: TenantContext, latest: Row[Any]) -> dict[str, Any]:
+    return {
+        "tenant": context.tenant,
+        "event_id": latest.event_id,
+        "revision": latest.revision,
+        "occurred_at": latest.occurred_at,
+    }
+
+
+def _reverse(connection: Connection, context: TenantContext, latest: Row[Any], reason: str) -> list[str]:
+    """Appends a reversal for every line of the newest row that has none, and adds them to the rollups; returns the lines reversed."""
+    made = connection.execute(_REVERSE, _place(context, latest) | {"reason": reason}).all()
+    rollups.add_lines(connection, context.reporting_tz, [row.charge_id for row in made])
+    return sorted(row.supersedes for row in made)

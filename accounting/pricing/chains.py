@@ -1,0 +1,94 @@
+"""Which price row holds at each moment? Rows of one seller, model and tier laid out over dates, times of day and thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, time
+from typing import NamedTuple
+
+from accounting.errors import PriceBookError
+from accounting.pricing.tariff import Tariff
+
+Chain = tuple[int, ...]
+"""Row numbers of one moment: the base row, then rows of rising thresholds."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EVER = 1 << 62
+
+
+class Span(NamedTuple):
+    """Half-open interval in microseconds since the epoch, and its chains: one all day, or one for each window of the day.
+
+    Attributes:
+        windows: (start of the window in microseconds of the day, chain), ascending; an empty chain is a window without a price.
+    """
+
+    start: int
+    end: int
+    windows: tuple[tuple[int, Chain], ...]
+
+
+def spans(rows: Sequence[Tariff], numbers: Sequence[int]) -> list[Span]:
+    """The rows (`numbers` are their places in the book) as spans of equal validity. Rows that overlap raise PriceBookError."""
+    limits = [(_start(rows[n]), _end(rows[n])) for n in numbers]
+    borders = sorted({border for limit in limits for border in limit})
+    made: list[Span] = []
+    for start, end in zip(borders, borders[1:], strict=False):
+        valid = [n for n, (low, high) in zip(numbers, limits, strict=True) if low <= start < high]
+        if valid:
+            made.append(Span(start, end, _windows(rows, valid)))
+    return made
+
+
+def min_input(row: Tariff) -> int:
+    """Least total input the row applies to."""
+    return row.above_input_tokens + (row.operator == ">") if row.above_input_tokens else 0
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since the epoch, exactly."""
+    since = moment - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _windows(rows: Sequence[Tariff], valid: Sequence[int]) -> tuple[tuple[int, Chain], ...]:
+    ends = {at for n in valid for at in (rows[n].window_start, rows[n].window_end) if at is not None}
+    return tuple(
+        (_of_day(at), _chain(rows, [n for n in valid if _holds(rows[n], at)])) for at in sorted(ends or {time(0)})
+    )
+
+
+def _chain(rows: Sequence[Tariff], valid: Sequence[int]) -> Chain:
+    chain = sorted(valid, key=lambda n: min_input(rows[n]))
+    for low, high in zip(chain, chain[1:], strict=False):
+        if min_input(rows[low]) == min_input(rows[high]):
+            raise PriceBookError(f"two prices for the same requests: {_name(rows[low])} and {_name(rows[high])}")
+    if chain and min_input(rows[chain[0]]) != 0:
+        raise PriceBookError(f"no base row below {_name(rows[chain[0]])}")
+    return tuple(chain)
+
+
+def _holds(row: Tariff, at: time) -> bool:
+    start, end = row.window_start, row.window_end
+    if start is None or end is None:
+        return True
+    return start <= at < end if start < end else at >= start or at < end
+
+
+def _start(row: Tariff) -> int:
+    return -EVER if row.effective_from is None else microseconds(row.effective_from)
+
+
+def _end(row: Tariff) -> int:
+    return EVER if row.effective_until is None else microseconds(row.effective_until)
+
+
+def _of_day(at: time) -> int:
+    return ((at.hour * 60 + at.minute) * 60 + at.second) * 1_000_000 + at.microsecond
+
+
+def _name(row: Tariff) -> str:
+    return (
+        f"{row.seller}/{row.model}/{row.service_tier} {row.operator}{row.above_input_tokens} "
+        f"from {row.effective_from} ({row.sku_price_text})"
+    )

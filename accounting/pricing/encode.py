@@ -1,0 +1,42 @@
+"""Which distinct texts does a column hold, and where?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from accounting.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A text column as codes.
+
+    Attributes:
+        codes: integer codes, one a row.
+        texts: distinct text of each code; None for null.
+    """
+
+    codes: npt.NDArray[np.integer]
+    texts: list[str | None]
+
+
+def encode(field: str, column: pa.Array | pa.ChunkedArray) -> Codes:
+    """Codes of an Arrow text column, plain or dictionary-encoded."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        texts = column.dictionary.to_pylist()
+        codes = column.indices
+        if codes.null_count:
+            codes = pc.fill_null(codes.cast(pa.int32()), len(texts))
+            texts = [*texts, None]
+        return Codes(codes.to_numpy(zero_copy_only=False), texts)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        raise InvalidInput(field, column.type, "an Arrow string column is expected, plain or dictionary-encoded")
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return Codes(encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist())

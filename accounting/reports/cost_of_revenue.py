@@ -1,0 +1,144 @@
+"""What did serving cost, by month, seller and model, and on which line of the statement does it belong?
+
+The total is all spend of the period, on every line, so it equals the ledger; the lines below cost of revenue are there so that it
+does. Read from the 15-minute rollup alone, so that the time taken does not follow the number of events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Engine, bindparam, text
+from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
+
+from accounting.errors import InvalidInput
+from accounting.reports.base import Column, Footer, Node, Report, Row
+from accounting.reports.coverage import coverage
+from accounting.reports.exact import minus
+from accounting.reports.query import ReportQuery
+from accounting.reports.reconcile import booked, footer
+from accounting.reports.slices import Slice, labels, slices
+from accounting.reports.statement_lines import LINES, UNMAPPED, PurposePolicy, read_policy
+from accounting.reports.sums import COSTS, MEASURES, Sums
+from accounting.storage.engine import read_only
+from accounting.tenant import TenantContext
+
+NAME = "cost-of-revenue"
+DESCRIPTION = (
+    "All spend of a period by statement line, seller and model (or what group_by names), one column a local month or day; "
+    "the total equals the ledger"
+)
+GRAINS = ("month", "day")
+DIMENSIONS = ("seller", "model", "purpose")
+GROUP_BY = (*GRAINS, *DIMENSIONS)
+
+_SUMS = text(
+    f"""
+    SELECT width_bucket(bucket, :starts) AS slice, seller, model, purpose, charge_status, billing_currency, {MEASURES}
+    FROM rollup_15m WHERE tenant = :tenant AND bucket >= :since AND bucket < :until GROUP BY 1, 2, 3, 4, 5, 6
+    """
+).bindparams(bindparam("starts", type_=ARRAY(TIMESTAMP(timezone=True))))
+
+
+def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
+    """The cost-of-revenue statement of a period.
+
+    Detail rows: statement line x seller x model, or the dimensions in `group_by` (seller, model, purpose); columns: local months,
+    or days where `group_by` has `day`; amounts are effective cost, with list, contracted and billed totals beside. A subtotal a
+    line and a total; a currency each. A cell without usage is 0; one whose usage is all unpriced is None.
+    """
+    query.check_group_by(GROUP_BY)
+    grain, dimensions = _breakdown(query)
+    with read_only(engine, context.tenant) as connection:
+        connection.execute(text("SET LOCAL work_mem = '64MB'"))  # Groups fit, but the planner thinks of far more and would sort.
+        policy = read_policy(connection)
+        parts = slices(query, grain, policy.starts)
+        found = _read(connection, context, query, parts)
+        control = booked(connection, context, query)
+    columns = _columns(dimensions, labels(parts))
+    currencies = sorted({context.billing_currency, *(row.billing_currency for row in found)})
+    outline = [_total(currency, found, parts, policy, dimensions) for currency in currencies]
+    feet: list[Footer] = []
+    for node in outline:
+        feet += footer(node.row["billing_currency"], node.row["effective_cost"], control)
+    return Report(NAME, query, columns, tuple(outline), coverage(row._mapping for row in found), feet)
+
+
+def _breakdown(query: ReportQuery) -> tuple[Any, tuple[str, ...]]:
+    grains = [name for name in query.group_by if name in GRAINS]
+    if len(grains) > 1:
+        raise InvalidInput("group_by", ",".join(query.group_by), "month and day exclude each other")
+    dimensions = tuple(name for name in query.group_by if name in DIMENSIONS)
+    return grains[0] if grains else "month", dimensions or ("seller", "model")
+
+
+def _read(connection: Connection, context: TenantContext, query: ReportQuery, parts: Sequence[Slice]) -> Sequence[Any]:
+    period = {"tenant": context.tenant, "since": query.since, "until": query.until}
+    return connection.execute(_SUMS, {**period, "starts": [part.start for part in parts]}).all()
+
+
+def _columns(dimensions: tuple[str, ...], periods: list[str]) -> tuple[Column, ...]:
+    return (
+        Column("row", "text", table=False),
+        Column("billing_currency", "text"),
+        Column("statement_line", "text"),
+        *(Column(name, "text") for name in dimensions),
+        *(Column(period, "money") for period in periods),
+        Column("effective_cost", "money", plus=tuple(periods)),
+        *(Column(name, "money", table=False) for name in COSTS if name != "effective_cost"),
+        *(Column(name, "count", table=name == "events") for name in ("events", "unpriced_events", "pending_events", "tokens")),
+    )
+
+
+def _total(currency: str, found: Iterable[Any], parts: Sequence[Slice], policy: PurposePolicy, dimensions: tuple[str, ...]) -> Node:
+    """The total of one currency with its subtotals and details."""
+    details: dict[tuple[str, ...], _Cells] = {}
+    subtotals: dict[str, _Cells] = {}
+    total = _Cells(labels(parts))
+    for row in found:
+        if row.billing_currency != currency:
+            continue
+        part = parts[row.slice - 1]
+        line = policy.line(row.purpose, part.day)
+        key = (line, *(getattr(row, name) for name in dimensions))
+        for cells in (details.setdefault(key, _Cells(total.labels)), subtotals.setdefault(line, _Cells(total.labels)), total):
+            cells.add(part.label, row)
+    lines = [name for name in (*LINES, UNMAPPED) if name in subtotals]
+    children = tuple(_line(currency, line, subtotals[line], details, dimensions) for line in lines)
+    return Node(_row("total", currency, None, {}, total, dimensions), children)
+
+
+def _line(
+    currency: str, line: str, subtotal: _Cells, details: dict[tuple[str, ...], _Cells], dimensions: tuple[str, ...]
+) -> Node:
+    own = sorted(key for key in details if key[0] == line)
+    rows = [_row("detail", currency, line, dict(zip(dimensions, key[1:], strict=True)), details[key], dimensions) for key in own]
+    return Node(_row("subtotal", currency, line, {}, subtotal, dimensions), tuple(Node(row) for row in rows))
+
+
+class _Cells:
+    """Sums of one row: by period and in all."""
+
+    def __init__(self, periods: Sequence[str]) -> None:
+        self.labels = periods
+        self.by_period = {label: Sums() for label in periods}
+        self.all = Sums()
+
+    def add(self, period: str, row: Any) -> None:
+        self.by_period[period].add(row)
+        self.all.add(row)
+
+
+def _row(
+    kind: str, currency: str, line: str | None, named: dict[str, str], cells: _Cells, dimensions: tuple[str, ...]
+) -> Row:
+    return {
+        "row": kind,
+        "billing_currency": currency,
+        "statement_line": line,
+        **{name: named.get(name) for name in dimensions},
+        **{period: sums.cost("effective_cost") for period, sums in cells.by_period.items()},
+        **{name: cells.all.cost(name) for name in ("effective_cost", *(name for name in COSTS if name != "effective_cost"))},
+        **cells.all.counts(),
+    }

@@ -1,0 +1,90 @@
+"""How are the cents of a printed statement chosen, so that every column and every row adds up to what stands below and beside it?
+
+Top down: the total is rounded once, half to even. Its columns share its cents, then each column of a total is shared by the rows
+it is the sum of, always by largest remainder, so that no figure is further than a cent from its part of the figure above it, and
+an amount of 0 prints as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from accounting.money import round_to_cents, split, to_minor
+from accounting.reports.exact import stored_units
+
+if TYPE_CHECKING:
+    from accounting.reports.base import Column, Node
+
+Cents = dict[str, int]
+
+
+def printed(roots: Sequence[Node], columns: Sequence[Column]) -> list[tuple[Node, Cents]]:
+    """Every node in printing order with its money columns in cents; an unknown amount has no entry."""
+    lines: list[tuple[Node, Cents]] = []
+    for root in roots:
+        _print(root, _root_cents(root, columns), columns, lines)
+    return lines
+
+
+def _print(node: Node, cents: Cents, columns: Sequence[Column], lines: list[tuple[Node, Cents]]) -> None:
+    shared: list[Cents] = [{} for _ in node.children]
+    for column in columns:
+        known = [at for at, child in enumerate(node.children) if child.row[column.name] is not None]
+        if column.kind == "money" and column.name in cents and known and not _derived(column):
+            parts = foot(cents[column.name], [node.children[at].row[column.name] for at in known])
+            for at, part in zip(known, parts, strict=True):
+                shared[at][column.name] = part
+    for child, own in zip(node.children, shared, strict=True):
+        _print(child, own, columns, lines)
+    lines.append((node, cents | _across(cents, columns)))
+
+
+def _root_cents(root: Node, columns: Sequence[Column]) -> Cents:
+    """A total's own columns: shares of the column that is their sum where there is one, else each rounded by itself."""
+    cents: Cents = {}
+    for column in columns:
+        amount = root.row[column.name] if column.kind == "money" else None
+        if amount is not None and not _derived(column):
+            cents[column.name] = round_to_cents(to_minor(amount))
+    for column in columns:
+        if column.plus and not column.minus and root.row[column.name] is not None:
+            names = [name for name in column.plus if root.row[name] is not None]
+            parts = foot(round_to_cents(to_minor(root.row[column.name])), [root.row[name] for name in names])
+            cents |= dict(zip(names, parts, strict=True))
+    return cents
+
+
+def _across(cents: Cents, columns: Sequence[Column]) -> Cents:
+    """Derived columns, from the cents already chosen; left out where one of a difference's sides is unknown."""
+    found: Cents = {}
+    for column in columns:
+        if not _derived(column) or (column.minus and not all(name in cents for name in (*column.plus, *column.minus))):
+            continue
+        if any(name in cents for name in column.plus):
+            found[column.name] = sum(cents.get(name, 0) for name in column.plus) - sum(cents[name] for name in column.minus)
+    return found
+
+
+def foot(target: int, amounts: Sequence[Decimal]) -> list[int]:
+    """Cents for amounts that add up to `target` cents, which is within a cent or so of their sum.
+
+    Negative amounts share their own rounded total and the others what then is left, so that no amount changes its sign.
+    """
+    units = [stored_units(amount) for amount in amounts]
+    ids = [f"{at:09d}" for at in range(len(units))]
+    gains, losses = [max(unit, 0) for unit in units], [max(-unit, 0) for unit in units]
+    lost = round_to_cents(to_minor(sum((-amount for amount in amounts if amount < 0), Decimal(0)))) if any(losses) else 0
+    gained = target + lost
+    if gained < 0 or not any(gains):
+        gained, lost = 0, -target
+    return [plus - minus for plus, minus in zip(_shares(gained, gains, ids), _shares(lost, losses, ids), strict=True)]
+
+
+def _shares(cents: int, weights: list[int], ids: list[str]) -> list[int]:
+    return split(cents, weights, ids) if any(weights) else [0] * len(weights)
+
+
+def _derived(column: Column) -> bool:
+    return bool(column.plus or column.minus)

@@ -1,0 +1,53 @@
+"""Where is a period cut into local months or days, and where a policy changes within it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Literal
+
+from accounting.errors import InvalidInput
+from accounting.reports.query import BUCKET, ReportQuery, day_start
+
+Grain = Literal["month", "day"]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of a period within one month or day, under one policy. It ends where the next begins.
+
+    Attributes: start: UTC; day: local day of the start, which decides the policy; label: 2026-02 or 2026-02-01.
+    """
+
+    start: datetime
+    day: date
+    label: str
+
+
+def slices(query: ReportQuery, grain: Grain, policy_starts: Iterable[date] = ()) -> list[Slice]:
+    """The period's parts in order, the first at its start. `policy_starts` cut further.
+
+    Computed here and not in SQL, so that days are those of one zone database. Raises InvalidInput where a local day does not
+    begin on a 15-minute boundary of UTC (some zones before 1972).
+    """
+    cuts = {query.since}
+    changes = set(policy_starts)
+    for day in query.days():
+        if grain == "day" or day.day == 1 or day in changes:
+            cuts.add(day_start(day, query.zone))
+    found = [instant for instant in sorted(cuts) if query.since <= instant < query.until]
+    for instant in found:
+        if (instant - datetime(2000, 1, 1, tzinfo=UTC)) % BUCKET:
+            raise InvalidInput("tz", query.tz, f"a day begins at {instant}, not on a 15-minute boundary of UTC")
+    return [_slice(instant, query, grain) for instant in found]
+
+
+def labels(parts: Iterable[Slice]) -> list[str]:
+    """Months or days of the parts, once each, in order."""
+    return list(dict.fromkeys(part.label for part in parts))
+
+
+def _slice(instant: datetime, query: ReportQuery, grain: Grain) -> Slice:
+    day = instant.astimezone(query.zone).date()
+    return Slice(instant, day, day.isoformat() if grain == "day" else day.isoformat()[:7])

@@ -1,0 +1,61 @@
+"""How are ledger sums held while a report adds them up, and when is a cost unknown?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from accounting.reports.exact import ZERO, plus
+
+COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
+
+MEASURES = ", ".join(
+    [
+        "sum(events)::bigint AS events",
+        "sum(uncached_input_tokens + cache_read_tokens + cache_write_tokens)::bigint AS input_tokens",
+        "sum(output_tokens)::bigint AS output_tokens",
+        *(f"sum({name}) AS {name}" for name in COSTS),
+    ]
+)
+"""Sums of rollup rows, named as the fields below."""
+
+
+@dataclass
+class Sums:
+    """Sums of ledger lines of one currency.
+
+    Attributes:
+        events: by charge status.
+        tokens: input and output of every status.
+        costs: by name, of what is priced.
+        priced: whether any line is.
+    """
+
+    events: dict[str, int] = field(default_factory=dict)
+    tokens: int = 0
+    costs: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(COSTS, ZERO))
+    priced: bool = False
+
+    def add(self, row: Any) -> None:
+        """Adds one aggregated row with charge_status and MEASURES."""
+        self.events[row.charge_status] = self.events.get(row.charge_status, 0) + row.events
+        self.tokens += row.input_tokens + row.output_tokens
+        if row.charge_status == "priced":
+            self.priced = True
+            for name in COSTS:
+                self.costs[name] = plus(self.costs[name], getattr(row, name))
+
+    def cost(self, name: str) -> Decimal | None:
+        """The cost; 0 where nothing was used, None where something was and none of it is priced."""
+        unknown = any(count for status, count in self.events.items() if status != "priced")
+        return None if unknown and not self.priced else self.costs[name]
+
+    def counts(self) -> dict[str, int]:
+        """The count columns of a report row."""
+        return {
+            "events": sum(self.events.values()),
+            "unpriced_events": self.events.get("unpriced", 0),
+            "pending_events": self.events.get("pending_settlement", 0),
+            "tokens": self.tokens,
+        }

@@ -1,0 +1,95 @@
+"""How do subscriptions come in from a file? One CSV line each; good lines are kept, every bad one is named."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from accounting.errors import InvalidInput
+from accounting.revenue.plans import make_subscription, plan_keys, write_subscriptions
+from accounting.revenue.recognise import Subscription
+from accounting.storage.engine import transaction
+from accounting.tenant import TenantContext
+
+REQUIRED = ("subscription_id", "plan", "user_id", "monthly_price", "currency", "starts_on")
+OPTIONAL = ("account_id", "ends_on")
+
+
+@dataclass
+class ImportResult:
+    """Attributes: imported: lines kept; rejected: {"line", "field", "value", "reason"} of each line left out, line 1 the heading."""
+
+    imported: int = 0
+    rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    def reject(self, line: int, error: InvalidInput) -> None:
+        """Notes a line that can't be used."""
+        self.rejected.append({"line": line, "field": error.field, "value": error.value, "reason": error.reason})
+
+
+def import_subscriptions_csv(engine: Engine, context: TenantContext, path: Path) -> ImportResult:
+    """Adds or replaces one subscription a line, all in one transaction; plans must exist.
+
+    Columns: subscription_id, plan, user_id, account_id, monthly_price, currency, starts_on, ends_on, in any order; an empty
+    account_id or ends_on means none. Raises InvalidInput for a file whose heading lacks a column, has an unknown one or is no
+    UTF-8 CSV.
+    """
+    result = ImportResult()
+    rows: dict[str, Subscription] = {}
+    with transaction(engine, context.tenant) as connection:
+        known = plan_keys(connection, context)
+        for line, cells in _lines(path):
+            try:
+                subscription = _parse(context, cells)
+                if subscription.plan not in known:
+                    raise InvalidInput("plan", subscription.plan, "no such plan of this tenant; make the plan first")
+                if subscription.subscription_id in rows:
+                    raise InvalidInput("subscription_id", subscription.subscription_id, "is on an earlier line already")
+            except InvalidInput as error:
+                result.reject(line, error)
+            else:
+                rows[subscription.subscription_id] = subscription
+        write_subscriptions(connection, context, list(rows.values()))
+    result.imported = len(rows)
+    return result
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, restkey="", restval="")
+            _check_heading(path, list(reader.fieldnames or ()))
+            for cells in reader:
+                yield reader.line_num, cells
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInput("file", str(path), f"is no UTF-8 CSV: {error}") from error
+
+
+def _check_heading(path: Path, heading: list[str]) -> None:
+    for name in REQUIRED:
+        if name not in heading:
+            raise InvalidInput("file", str(path), f"has no column {name}")
+    for name in heading:
+        if name not in (*REQUIRED, *OPTIONAL) or heading.count(name) > 1:
+            raise InvalidInput("file", str(path), f"column {name!r} is unknown or there twice")
+
+
+def _parse(context: TenantContext, cells: dict[str, str]) -> Subscription:
+    if "" in cells:
+        raise InvalidInput("line", cells[""], "has more cells than the heading")
+    return make_subscription(
+        context,
+        cells["subscription_id"],
+        plan=cells["plan"],
+        user_id=cells["user_id"],
+        account_id=cells.get("account_id") or None,
+        monthly_price=cells["monthly_price"],
+        billing_currency=cells["currency"],
+        starts_on=cells["starts_on"],
+        ends_on=cells.get("ends_on") or None,
+    )

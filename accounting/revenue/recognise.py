@@ -1,0 +1,89 @@
+"""How much of a monthly price is earned on which days? Evenly over the days of each calendar month, exact to the last digit."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from accounting.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """One user's use of one plan at one monthly price.
+
+    Attributes:
+        subscription_id: key within the tenant.
+        plan: key of the plan.
+        user_id: who uses it.
+        account_id: who pays, where that is someone else; None: not known or the user.
+        monthly_price: minor units (10^-15 currency units) for each calendar month; 0 for a free plan.
+        billing_currency: ISO 4217.
+        starts_on, ends_on: days of the tenant's reporting zone, half-open; ends_on None: still running.
+    """
+
+    subscription_id: str
+    plan: str
+    user_id: str
+    account_id: str | None
+    monthly_price: int
+    billing_currency: str
+    starts_on: date
+    ends_on: date | None
+
+
+def earned(monthly_price: int, start: date, end: date) -> int:
+    """Revenue of the days [start, end) at a monthly price, both in minor units.
+
+    Day k of a month of n days has earned k/n of the price since the first, rounded half to even; a day earns the difference to
+    the day before (cumulative rounding). So a whole month earns the price exactly, twelve months twelve prices, and any cut of
+    a range into parts adds up to the range. Refuses an end before the start, and any price that is not a whole number.
+    """
+    if isinstance(monthly_price, bool) or not isinstance(monthly_price, int):
+        raise InvalidInput("monthly_price", monthly_price, "a whole number of minor units is expected, never a float")
+    if end < start:
+        raise InvalidInput("end", end.isoformat(), f"is before the start {start.isoformat()}")
+    total = 0
+    for first, until in _months(start, end):
+        days = monthrange(first.year, first.month)[1]
+        done = days if until.month != first.month else until.day - 1
+        total += _through(monthly_price, done, days) - _through(monthly_price, first.day - 1, days)
+    return total
+
+
+def earned_by_day(monthly_price: int, start: date, end: date) -> list[tuple[date, int]]:
+    """The same, day by day; the list adds up to `earned` of the range."""
+    days = [start + timedelta(days=number) for number in range((end - start).days)]
+    return [(day, earned(monthly_price, day, day + timedelta(days=1))) for day in days]
+
+
+def recognised(subscriptions: Iterable[Subscription], start: date, end: date) -> dict[tuple[str, str], int]:
+    """Revenue of the days [start, end) by (user_id, billing_currency), in minor units.
+
+    A user with several subscriptions, of one plan or of many, earns the sum. A subscription that does not touch the range gives
+    no entry; a free one that does gives 0.
+    """
+    found: dict[tuple[str, str], int] = {}
+    for subscription in subscriptions:
+        first = max(start, subscription.starts_on)
+        until = end if subscription.ends_on is None else min(end, subscription.ends_on)
+        if first < until:
+            key = (subscription.user_id, subscription.billing_currency)
+            found[key] = found.get(key, 0) + earned(subscription.monthly_price, first, until)
+    return found
+
+
+def _months(start: date, end: date) -> Iterator[tuple[date, date]]:
+    """[start, end) cut at the first of each month."""
+    while start < end:
+        following = (start.replace(day=1) + timedelta(days=32)).replace(day=1)
+        yield start, min(end, following)
+        start = following
+
+
+def _through(price: int, done: int, days: int) -> int:
+    """price * done / days, rounded half to even."""
+    whole, rest = divmod(price * done, days)
+    return whole + (2 * rest > days or (2 * rest == days and whole % 2 == 1))

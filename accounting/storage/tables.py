@@ -1,0 +1,317 @@
+"""What tables are there? The shapes queries are written against; the migrations make them, a test holds the two together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    DateTime,
+    Double,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Numeric,
+    SmallInteger,
+    Table,
+    Text,
+    Time,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from accounting.usage.classes import USAGE_COLUMNS
+
+metadata = MetaData()
+MONEY = Numeric(38, 18)
+MOMENT = DateTime(timezone=True)
+
+
+def _key(name: str, kind: Any = Text) -> Column[Any]:
+    return Column(name, kind, primary_key=True)
+
+
+def _must(name: str, kind: Any = Text) -> Column[Any]:
+    return Column(name, kind, nullable=False)
+
+
+def _may(name: str, kind: Any = Text) -> Column[Any]:
+    return Column(name, kind, nullable=True)
+
+
+def _measures(kind: Any, nullable: bool) -> list[Column[Any]]:
+    """The sums every ledger line and rollup row carries: signed counts, then FOCUS's four costs."""
+    counts = ("events", "uncached_input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
+    costs = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
+    return [_must(name, BigInteger) for name in counts] + [Column(name, kind, nullable=nullable) for name in costs]
+
+
+tenants = Table(
+    "tenants",
+    metadata,
+    _key("tenant"),
+    _must("display_name"),
+    _must("reporting_tz"),
+    _must("billing_currency"),
+    _may("raw_usage_days", Integer),
+    _may("identity_days", Integer),
+    _must("created_at", MOMENT),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    _key("tenant"),
+    _key("key_id"),
+    _must("scope"),
+    _must("secret_hash", LargeBinary),
+    _must("label"),
+    _must("created_at", MOMENT),
+    _may("revoked_at", MOMENT),
+)
+
+event_ids = Table(
+    "event_ids",
+    metadata,
+    _key("tenant"),
+    _key("event_id"),
+    _must("occurred_at", MOMENT),
+    _must("body_hash", LargeBinary),
+)
+
+raw_usage = Table(
+    "raw_usage",
+    metadata,
+    _key("tenant"),
+    _key("raw_batch", BigInteger),
+    _must("received_at", MOMENT),
+    _must("format"),
+    _must("codec"),
+    _must("events", Integer),
+    _must("body", LargeBinary),
+)
+
+usage_events = Table(
+    "usage_events",
+    metadata,
+    _must("tenant"),
+    _must("event_id"),
+    _must("revision", SmallInteger),
+    _must("occurred_at", MOMENT),
+    _must("received_at", MOMENT),
+    _must("booking_period", Date),
+    _may("response_id"),
+    _may("retry_of"),
+    _may("queue_ms", Double),
+    _may("prefill_started_at", MOMENT),
+    _may("first_token_at", MOMENT),
+    _may("completed_at", MOMENT),
+    _must("provider"),
+    _may("surface"),
+    _must("model"),
+    _may("response_model"),
+    _may("deployment"),
+    _may("replica"),
+    _may("prefill_deployment"),
+    _may("prefill_replica"),
+    _may("accepted_steps", Integer),
+    _may("preemptions", Integer),
+    _may("reasoning_effort"),
+    _may("score", Double),
+    _may("region"),
+    _may("service_tier"),
+    _may("requested_service_tier"),
+    _may("reported_cost_usd", MONEY),
+    _must("batch", Boolean),
+    _must("status"),
+    _must("purpose"),
+    _may("account_id"),
+    _may("user_id"),
+    _may("feature"),
+    _may("task_id"),
+    _may("trace_id"),
+    _may("tags", JSONB),
+    _may("context_tokens", Integer),
+    _must("cache_read_known", Boolean),
+    *[_must(name, Integer) for name in USAGE_COLUMNS],
+    _must("body_hash", LargeBinary),
+    _may("raw_batch", BigInteger),
+    _may("raw_index", Integer),
+    _must("seller"),
+    _must("charge_status"),
+    _may("reason"),
+    _may("sku_price_id", BigInteger),
+    _may("list_cost_e15", BigInteger),
+    _may("contracted_cost_e15", BigInteger),
+    _must("billing_currency"),
+)
+
+charges = Table(
+    "charges",
+    metadata,
+    _key("tenant"),
+    _key("charge_id"),
+    _must("subject_kind"),
+    _must("subject_id"),
+    _may("subject_revision", SmallInteger),
+    _must("charge_period_start", MOMENT),
+    _must("booking_period", Date),
+    _must("category"),
+    _may("class"),
+    _may("supersedes"),
+    _must("charge_status"),
+    _must("seller"),
+    _must("model"),
+    _must("purpose"),
+    _may("account_id"),
+    _may("user_id"),
+    _may("feature"),
+    _may("deployment"),
+    *_measures(MONEY, nullable=True),
+    _must("billing_currency"),
+    _must("basis"),
+    _may("policy"),
+    _may("quality"),
+    _may("sku_price_id", BigInteger),
+    _may("run_id"),
+    _may("reason"),
+    _must("created_at", MOMENT),
+)
+
+views = MetaData()
+ledger = Table(
+    "ledger",
+    views,
+    *[Column(column.name, column.type) for column in charges.columns if column.name != "created_at"],
+    Column("occurred_at", MOMENT),
+)
+"""The view over first charges and `charges`; every figure is a sum of its lines."""
+
+rollup_15m = Table(
+    "rollup_15m",
+    metadata,
+    _key("tenant"),
+    _key("bucket", MOMENT),
+    _key("booking_period", Date),
+    _key("seller"),
+    _key("model"),
+    _key("purpose"),
+    _key("charge_status"),
+    _key("billing_currency"),
+    *_measures(MONEY, nullable=False),
+)
+
+rollup_user_day = Table(
+    "rollup_user_day",
+    metadata,
+    _key("tenant"),
+    _key("day", Date),
+    _key("user_id"),
+    _key("account_id"),
+    _key("booking_period", Date),
+    _key("purpose"),
+    _key("charge_status"),
+    _key("billing_currency"),
+    *_measures(MONEY, nullable=False),
+)
+
+tariffs = Table(
+    "tariffs",
+    metadata,
+    _key("sku_price_id", BigInteger),
+    _may("tenant"),
+    _must("seller"),
+    _may("surface"),
+    _must("model"),
+    _must("service_tier"),
+    _must("above_input_tokens", BigInteger),
+    _must("operator"),
+    _may("window_start", Time),
+    _may("window_end", Time),
+    _may("effective_from", MOMENT),
+    _may("effective_until", MOMENT),
+    _must("currency"),
+    _must("source"),
+    _must("source_version"),
+    _may("checked_on", Date),
+    _must("hash"),
+    _must("recorded_at", MOMENT),
+)
+
+tariff_prices = Table(
+    "tariff_prices",
+    metadata,
+    _key("sku_price_id", BigInteger),
+    _may("tenant"),
+    _key("token_class"),
+    _must("unit_price", MONEY),
+    _must("per", Integer),
+    _may("fallback"),
+    _may("price_text"),
+)
+
+tariff_aliases = Table(
+    "tariff_aliases",
+    metadata,
+    _may("tenant"),
+    _must("seller"),
+    _must("alias"),
+    _must("model_seller"),
+    _must("model"),
+    _must("source"),
+    _may("checked_on", Date),
+)
+
+plans = Table("plans", metadata, _key("tenant"), _key("plan"), _must("display_name"), _must("created_at", MOMENT))
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    _key("tenant"),
+    _key("subscription_id"),
+    _must("plan"),
+    _must("user_id"),
+    _may("account_id"),
+    _must("monthly_price", MONEY),
+    _must("billing_currency"),
+    _must("starts_on", Date),
+    _may("ends_on", Date),
+    _must("created_at", MOMENT),
+)
+
+purpose_policies = Table(
+    "purpose_policies",
+    metadata,
+    _may("tenant"),
+    _must("purpose"),
+    _must("effective_from", Date),
+    _must("statement_line"),
+    _must("created_at", MOMENT),
+)
+
+exceptions = Table(
+    "exceptions",
+    metadata,
+    _key("tenant"),
+    _key("event_id"),
+    _key("body_hash", LargeBinary),
+    _must("format"),
+    _must("reason"),
+    _must("detail"),
+    _must("usage_body"),
+    _must("received_at", MOMENT),
+    _may("resolved_at", MOMENT),
+)
+
+settlement_runs = Table(
+    "settlement_runs",
+    metadata,
+    _key("tenant"),
+    _key("run_id"),
+    _must("started_at", MOMENT),
+    _may("finished_at", MOMENT),
+    _must("subjects", Integer),
+    _must("charges", Integer),
+)

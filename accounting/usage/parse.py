@@ -1,0 +1,165 @@
+"""How does a sent body become native events, with each bad row told apart from the good ones?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from accounting.errors import InvalidInput
+from accounting.usage.native import NativeEvent, normalise
+
+_ALL = msgspec.json.Decoder(list[NativeEvent])
+_ONE = msgspec.json.Decoder(NativeEvent)
+_RAWS = msgspec.json.Decoder(list[msgspec.Raw])
+_ANY = msgspec.json.Decoder()
+_PATH = re.compile(r"^(?P<reason>.*?)(?: - at (?:`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
+_UNKNOWN = re.compile(r"^Object contains unknown field `(?P<name>.*)`$", re.DOTALL)
+_MISSING = re.compile(r"^Object missing required field `(?P<name>.*)`$", re.DOTALL)
+SHOWN = 100
+"""Characters of a refused value that an answer repeats."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A row that was not booked.
+
+    Attributes:
+        index: position in the body sent, from 0.
+        event_id: where it could be read, else None.
+        field, value: what is wrong; the value as text, cut at 100 characters, None where it is absent.
+    """
+
+    index: int
+    event_id: str | None
+    field: str
+    value: str | None
+    reason: str
+
+    def to_json(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in ("index", "event_id", "field", "value", "reason")}
+
+
+@dataclass
+class Parsed:
+    """Good events with their positions in the body, and the rejected rest. `sent` = len(events) + len(rejected)."""
+
+    sent: int = 0
+    events: list[NativeEvent] = field(default_factory=list)
+    indexes: list[int] = field(default_factory=list)
+    rejected: list[Rejection] = field(default_factory=list)
+
+
+def parse(body: bytes, *, ndjson: bool) -> Parsed:
+    """Events of a JSON array, of one JSON object, or of JSON Lines.
+
+    Raises InvalidInput where the body as a whole is no JSON of these kinds; a bad row is a Rejection.
+    """
+    rows = list(_lines(body)) if ndjson else None
+    joined = b"[" + b",".join(rows) + b"]" if rows is not None else body
+    parsed = Parsed()
+    try:
+        events = _ALL.decode(joined)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        _slowly(rows if rows is not None else _elements(body), parsed)
+        return parsed
+    # A line such as `{...},{...}` decodes inside the joined array: then lines and events no longer pair up.
+    if rows is not None and len(rows) != len(events):
+        _slowly(rows, parsed)
+        return parsed
+    parsed.sent = len(events)
+    for index, event in enumerate(events):
+        _keep(parsed, index, event)
+    if b"\\u0000" in body:
+        _refuse_nul(parsed)
+    return parsed
+
+
+def _lines(body: bytes) -> Iterator[bytes]:
+    return (line for line in body.split(b"\n") if line and not line.isspace())
+
+
+def _elements(body: bytes) -> list[bytes]:
+    try:
+        if body.lstrip()[:1] == b"{":
+            msgspec.json.decode(body)
+            return [body]
+        return [bytes(raw) for raw in _RAWS.decode(body)]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(
+            "body", body[:SHOWN].decode("utf-8", "replace"), f"not a JSON array of events: {error}"
+        ) from error
+
+
+def _slowly(rows: list[bytes], parsed: Parsed) -> None:
+    parsed.sent = len(rows)
+    for index, row in enumerate(rows):
+        try:
+            event = _ONE.decode(row)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            parsed.rejected.append(_rejection(index, row, error))
+        else:
+            _keep(parsed, index, event)
+    if any(b"\\u0000" in row for row in rows):
+        _refuse_nul(parsed)
+
+
+def _keep(parsed: Parsed, index: int, event: NativeEvent) -> None:
+    finding = normalise(event)
+    if finding is None:
+        parsed.events.append(event)
+        parsed.indexes.append(index)
+    else:
+        name, value, reason = finding
+        parsed.rejected.append(Rejection(index, event.event_id, name, shown(value), reason))
+
+
+def _rejection(index: int, row: bytes, error: Exception) -> Rejection:
+    match = _PATH.match(str(error))
+    assert match is not None
+    reason, path = match["reason"], (match["path"] or "").replace("[...]", "").lstrip(".")
+    try:
+        tree = _ANY.decode(row)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Rejection(index, None, "body", row[:SHOWN].decode("utf-8", "replace"), str(error))
+    event_id = tree.get("event_id") if isinstance(tree, dict) else None
+    for pattern in (_UNKNOWN, _MISSING):
+        named = pattern.match(reason)
+        if named is not None:
+            path = f"{path}.{named['name']}".lstrip(".")
+    value = _at(tree, path)
+    return Rejection(index, event_id if isinstance(event_id, str) else None, path or "event", shown(value), reason)
+
+
+def _at(tree: object, path: str) -> object:
+    for step in path.split(".") if path else []:
+        if not isinstance(tree, dict):
+            return tree
+        tree = tree.get(step)
+    return tree
+
+
+def shown(value: object) -> str | None:
+    """A refused value as an answer repeats it; None for an absent one."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8")
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
+
+
+def _refuse_nul(parsed: Parsed) -> None:
+    """PostgreSQL text holds every character but U+0000."""
+    good: list[tuple[int, NativeEvent]] = []
+    for index, event in zip(parsed.indexes, parsed.events, strict=True):
+        names = [name for name in event.__struct_fields__ if "\x00" in str(getattr(event, name))]
+        if names or b"\\u0000" in msgspec.json.encode(event):
+            name = next((n for n in names), "tags")
+            value = str(getattr(event, name)).replace("\x00", "\\u0000")
+            event_id = event.event_id.replace("\x00", "\\u0000")
+            parsed.rejected.append(Rejection(index, event_id, name, shown(value), "holds the character U+0000"))
+        else:
+            good.append((index, event))
+    parsed.indexes = [index for index, _ in good]
+    parsed.events = [event for _, event in good]

@@ -1,0 +1,106 @@
+"""What does one API process hold open between requests, and how is it opened and drained?"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+
+from accounting.ledger.settle import settle
+from anyio import CapacityLimiter
+
+from accounting.errors import Busy, StorageUnavailable, TokencogsError
+from accounting.ledger.writer import IngestWriter
+from accounting.pricing.book import PriceBook
+from accounting.storage import migrate
+from accounting.storage.engine import app_engine, has_owner, owner_engine, transaction
+from accounting.storage.tariffs import load_book
+from accounting.storage.tenants import context, list_tenants
+from accounting.tenant import TenantContext
+from api.metrics import Metrics
+from api.settings import Settings
+
+_LOG = logging.getLogger("tokencogs.api")
+_DAY = 86_400.0
+NO_TENANT = ""
+"""Sees the rows that belong to no tenant, and nothing else."""
+
+
+class Service:
+    """Engine, price books, writer and chores of one process; StorageUnavailable where the database is not ready."""
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        self.settings = settings
+        self.metrics = metrics
+        self.engine = app_engine()
+        require_schema()
+        self._book = load_book(self.engine, NO_TENANT)
+        self.writer = IngestWriter(self.engine, self.book, max_waiting_events=settings.max_waiting_events)
+        self.parsers = CapacityLimiter(settings.parsers)
+        self._in_work = 0
+        self._stopping = threading.Event()
+        self._chores = [self._chore("prices", _DAY, self._reload_book)]
+        if has_owner():
+            self._chores.append(self._chore("partitions", _DAY, self._make_partitions, at_once=True))
+        if settings.settlement_seconds is not None:
+            self._chores.append(self._chore("settlement", settings.settlement_seconds, self._settle))
+        metrics.watch(self.writer)
+
+    def close(self) -> None:
+        """Stores what was submitted and ends the threads; the requests have ended before."""
+        self._stopping.set()
+        self.writer.close()
+        for chore in self._chores:
+            chore.join()
+
+    def book(self, _tenant: TenantContext) -> PriceBook:
+        """The price book of a tenant, read from the database once a day; all tenants are priced by the list."""
+        return self._book
+
+    @contextmanager
+    def admission(self) -> Iterator[None]:
+        """Counts a request among those in work; raises Busy where there are too many. Only called on the event loop."""
+        if self._in_work >= self.settings.max_requests:
+            raise Busy(f"{self._in_work} ingesting requests are in work, at most {self.settings.max_requests} may be")
+        self._in_work += 1
+        try:
+            yield
+        finally:
+            self._in_work -= 1
+
+    def _chore(self, name: str, seconds: float, act: Callable[[], None], at_once: bool = False) -> threading.Thread:
+        thread = threading.Thread(target=partial(self._repeat, name, seconds, act, at_once), name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _repeat(self, name: str, seconds: float, act: Callable[[], None], at_once: bool) -> None:
+        wait = 0.0 if at_once else seconds
+        while not self._stopping.wait(wait):
+            wait = seconds
+            try:
+                act()
+            except TokencogsError as error:
+                _LOG.warning("%s: %s; tried again in %s s", name, error, seconds)
+
+    def _reload_book(self) -> None:
+        self._book = load_book(self.engine, NO_TENANT)
+
+    def _make_partitions(self) -> None:
+        with transaction(owner_engine(), NO_TENANT) as connection:
+            migrate.make_partitions(connection, datetime.now(UTC).date())
+
+    def _settle(self) -> None:
+        for tenant in list_tenants(owner_engine()):
+            settle(self.engine, context(self.engine, tenant.tenant))
+
+
+def require_schema() -> None:
+    """Raises StorageUnavailable unless the database answers and has the schema this code was written for."""
+    found, wanted = migrate.current(owner_engine() if has_owner() else app_engine()), migrate.head()
+    if found != wanted:
+        raise StorageUnavailable(
+            f"the schema is at revision {found}, this version needs {wanted}: run `tokencogs db upgrade`"
+        )

@@ -1,0 +1,28 @@
+"""Within which limits does the server work?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits of one API process; the database is the environment's (`DATABASE_URL`, else the embedded server).
+
+    Attributes:
+        max_sent: bytes of a request body as sent, compressed or not.
+        max_inflated: bytes of a request body after decompression.
+        max_requests: ingesting requests in work at once; one more is answered 429.
+        max_waiting_events: events waiting for the writer; more are answered 429.
+        parsers: threads that decompress and parse; each holds one inflated body at most.
+        threads: threads for everything else; below the size of the database's connection pool.
+        settlement_seconds: time between two settlement runs in this process; None runs none.
+    """
+
+    max_sent: int = 10_000_000
+    max_inflated: int = 64_000_000
+    max_requests: int = 32
+    max_waiting_events: int = 200_000
+    parsers: int = 4
+    threads: int = 12
+    settlement_seconds: float | None = None

@@ -1,0 +1,118 @@
+"""Does the demo's month follow the public figures it cites, and is it the same every time?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from datetime import UTC, date, datetime
+
+import msgspec
+import numpy as np
+import pytest
+
+from accounting.demo import product, workload
+from accounting.demo.population import LARGEST
+from accounting.demo.workload import Workload
+from accounting.usage.columns import prepare
+from accounting.usage.native import NativeEvent
+
+MONTH = date(2026, 10, 1)
+MESSAGES = [model.surface == "messages" for model in product.MODELS]
+
+
+@pytest.fixture(scope="module")
+def month() -> Workload:
+    return workload.make(MONTH, 50_000, 1)
+
+
+@pytest.fixture(scope="module")
+def events(month: Workload) -> list[NativeEvent]:
+    decoder = msgspec.json.Decoder(NativeEvent)
+    return [event for batch in month.batches(10_000) for event in decoder.decode_lines(batch)]
+
+
+def largest(month: Workload) -> np.ndarray:
+    return np.array([user.account_id == LARGEST for user in month.users] + [False])[month.traffic.user]
+
+
+def test_there_are_1000_users_beside_the_staff(month: Workload) -> None:
+    kinds = Counter(user.served for user in month.users)
+    assert kinds == {"free": 680, "pro": 200, "team": 90, "trial": 30, "internal": 20}
+
+
+def test_the_largest_account_makes_29_percent_of_requests_and_gets_49_percent_of_output(month: Workload) -> None:
+    theirs = largest(month)
+    output = month.traffic.output_tokens
+    assert theirs.mean() == pytest.approx(0.29, abs=0.01)
+    assert output[theirs].sum() / output.sum() == pytest.approx(0.49, abs=0.01)
+
+
+def test_inputs_have_the_quantiles_of_mooncake(month: Workload) -> None:
+    sent = month.traffic.input_tokens[month.traffic.input_tokens > 0]
+    assert np.percentile(sent, [50, 95, 99]) == pytest.approx([6_909, 39_600, 85_400], rel=0.06)
+
+
+def test_cache_hits_have_the_token_shares_of_mooncake(month: Workload) -> None:
+    cached = ~month.traffic.batch & (month.traffic.model != product.UNLISTED)
+    for messages, share in ((True, 0.293), (False, 0.374)):
+        chosen = cached & (np.array(MESSAGES)[month.traffic.model] == messages)
+        hit = month.traffic.cache_read[chosen].sum() / month.traffic.input_tokens[chosen].sum()
+        assert hit == pytest.approx(share, abs=0.02)
+
+
+def test_requests_lie_in_the_month_and_in_order(month: Workload) -> None:
+    moments = month.traffic.occurred_at
+    assert moments[0] >= datetime(2026, 10, 1, tzinfo=UTC).timestamp() * 1_000_000
+    assert moments[-1] < datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1_000_000
+    assert np.all(np.diff(moments) >= 0)
+
+
+def test_the_evening_is_busier_than_the_morning_by_the_ratio_of_servegen(month: Workload) -> None:
+    hours = month.traffic.occurred_at[month.traffic.user >= 0] // 3_600_000_000 % 24
+    counts = np.bincount(hours, minlength=24)
+    assert counts[20:22].sum() / counts[8:10].sum() == pytest.approx(2.21, rel=0.1)
+
+
+def test_a_user_makes_no_request_outside_the_days_of_the_subscription(events: list[NativeEvent], month: Workload) -> None:
+    moved = {one.user_id: one for one in month.subscriptions if (one.ends_on - one.starts_on).days < 31}
+    assert 20 < len(moved) < 60
+    for event in events:
+        if event.user_id in moved:
+            assert moved[event.user_id].starts_on <= event.occurred_at.date() < moved[event.user_id].ends_on
+
+
+def test_all_kinds_of_traffic_are_there(events: list[NativeEvent]) -> None:
+    assert {event.purpose for event in events} == {"production", "free", "trial", "eval", "internal"}
+    assert {event.status for event in events} == {"ok", "error", "timeout", "cancelled"}
+    assert {event.provider for event in events} == {"google", "openai", "anthropic"}
+    assert len({event.model for event in events}) == 10
+    assert any(event.batch for event in events)
+    assert any(event.usage.cache_write_1h_tokens for event in events)
+    assert any(event.usage.web_search_requests for event in events)
+
+
+def test_every_event_is_one_the_ledger_takes(month: Workload) -> None:
+    for batch in month.batches(10_000):
+        assert prepare(batch, ndjson=True, now=datetime(2026, 11, 2, tzinfo=UTC)).rejected == []
+
+
+def test_the_same_arguments_make_the_same_bytes_and_another_seed_other_ids() -> None:
+    def digest(seed: int) -> str:
+        return hashlib.sha256(b"".join(workload.make(MONTH, 2_000, seed).batches(500))).hexdigest()
+
+    assert digest(1) == digest(1)
+    first = [msgspec.json.decode(next(workload.make(MONTH, 2_000, seed).batches(1)))["event_id"] for seed in (1, 2)]
+    assert first == ["demo-2026-10-1-2000-0000000", "demo-2026-10-2-2000-0000000"]
+
+
+@pytest.mark.parametrize(
+    ("today", "month"),
+    [(date(2026, 11, 1), date(2026, 10, 1)), (date(2026, 1, 31), date(2025, 12, 1)), (date(2024, 3, 30), date(2024, 2, 1))],
+)
+def test_the_last_full_month_ends_before_today(today: date, month: date) -> None:
+    assert workload.last_full_month(today) == month
+
+
+@pytest.mark.parametrize(("month", "after"), [(date(2026, 12, 1), date(2027, 1, 1)), (date(2024, 2, 1), date(2024, 3, 1))])
+def test_the_next_month_starts_on_its_first(month: date, after: date) -> None:
+    assert workload.next_month(month) == after

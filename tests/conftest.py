@@ -1,0 +1,118 @@
+"""Which database does a test run on? A real PostgreSQL, migrated once into a template, copied for each module.
+
+The server is the embedded one in a folder of the run (shared by all workers); `TOKENCOGS_TEST_SERVER` names another by a
+superuser's URL. `TOKENCOGS_PG_BIN` chooses the embedded server's version, so the storage tests run on each installed one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.engine import URL, make_url
+
+from accounting.storage import embedded, migrate
+from accounting.storage.engine import engine_for
+from accounting.storage.tariffs import seed_list_tariffs
+
+
+@dataclass(frozen=True)
+class Database:
+    """One migrated database. Attributes: owner_url, app_url: SQLAlchemy URLs of the two logins; name of the database."""
+
+    name: str
+    owner_url: str
+    app_url: str
+    superuser_url: str
+
+    @property
+    def owner(self) -> Engine:
+        return engine_for(self.owner_url)
+
+    @property
+    def app(self) -> Engine:
+        return engine_for(self.app_url)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Environment in which a `tokencogs` process uses this database."""
+        return {"DATABASE_URL": self.app_url, "TOKENCOGS_OWNER_URL": self.owner_url}
+
+
+@dataclass(frozen=True)
+class Server:
+    superuser: URL
+
+    def url(self, database: str, login: str) -> str:
+        return self.superuser.set(database=database, username=login, password=None).render_as_string(
+            hide_password=False
+        )
+
+    def admin(self, statement: str) -> None:
+        url = self.superuser.set(drivername="postgresql", database="postgres").render_as_string(hide_password=False)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+@pytest.fixture(scope="session")
+def server(run_folder: Path) -> Server:
+    """The server of this run, with the two logins and the role of the application."""
+    given = os.environ.get("TOKENCOGS_TEST_SERVER")
+    if given:
+        return Server(make_url(given).set(drivername="postgresql+psycopg"))
+    return Server(make_url(embedded.attach(run_folder / "pg").superuser_url))
+
+
+@pytest.fixture(scope="session")
+def template(server: Server, run_folder: Path) -> str:
+    """Name of a migrated, seeded database that no one connects to; made once for all workers."""
+    stamp = run_folder / "template"
+    with (run_folder / "template.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not stamp.exists():
+            name = f"template_{uuid.uuid4().hex[:12]}"
+            server.admin(f"CREATE DATABASE {name} OWNER tokencogs_owner")
+            engine = create_engine(server.url(name, "tokencogs_owner"))
+            migrate.upgrade(engine)
+            seed_list_tariffs(engine)
+            engine.dispose()
+            stamp.write_text(name)
+    return stamp.read_text()
+
+
+@pytest.fixture(scope="session")
+def make_database(server: Server, template: str) -> Iterator[Callable[[], Database]]:
+    """Makes migrated databases; they are dropped when the run ends."""
+    made: list[str] = []
+
+    def make() -> Database:
+        name = f"test_{uuid.uuid4().hex[:12]}"
+        server.admin(f"CREATE DATABASE {name} TEMPLATE {template} OWNER tokencogs_owner")
+        made.append(name)
+        return Database(
+            name, server.url(name, "tokencogs_owner"), server.url(name, "tokencogs"), server.url(name, "postgres")
+        )
+
+    yield make
+    for name in made:
+        server.admin(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="module")
+def database(make_database: Callable[[], Database]) -> Database:
+    """One database for the tests of a module."""
+    return make_database()
