@@ -20,7 +20,7 @@ from accounting.errors import MoneyError
 MINOR_SCALE = 15
 PRICE_SCALE = 9
 CENT_SCALE = 2
-EVENT_LIMIT = 9_000 * 10**MINOR_SCALE
+EVENT_LIMIT: int = 9_000 * 10**MINOR_SCALE
 """The most one event may cost, in minor units: just below what an int64 holds."""
 
 _PLAIN = re.compile(r"-?[0-9]{1,38}(\.[0-9]{1,38})?")

@@ -10,6 +10,7 @@ from anyio.to_thread import current_default_thread_limiter, run_sync
 from fastapi import FastAPI
 
 from api import errors, openapi
+from api.body import BoundBodies
 from api.metrics import CountRequests, Metrics
 from api.routes import health, plans, reports, usage
 from api.service import Service
@@ -36,7 +37,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         finally:
             await run_sync(service.close)
 
-    app = FastAPI(title="tokencogs", version=version("tokencogs"), description=_DESCRIPTION, lifespan=lifespan)
+    app = FastAPI(
+        title="tokencogs",
+        version=version("tokencogs"),
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        redoc_url=None,
+        swagger_ui_oauth2_redirect_url=None,
+    )
+    app.add_middleware(BoundBodies, limit=limits.max_sent)
     app.add_middleware(CountRequests, metrics=metrics)
     errors.install(app)
     for family in (usage, reports, plans, health):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import zstandard
-from fastapi import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from accounting.errors import InvalidInput, TooLarge
-from api.errors import UnsupportedMedia
+from api.errors import CLOSE, UnsupportedMedia
 
 _JSON = ("application/json",)
 _NDJSON = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -22,37 +25,59 @@ _ZSTD_WINDOW = 8 * 1024 * 1024
 _GZIP_OUTPUT = 1024 * 1024
 
 
-def is_ndjson(content_type: str | None) -> bool:
-    """Whether a Content-Type means JSON Lines; absent means JSON. Raises UnsupportedMedia for any other."""
-    kind = (content_type or _JSON[0]).partition(";")[0].strip().lower()
-    if kind in _NDJSON:
-        return True
-    if kind in _JSON:
-        return False
-    raise UnsupportedMedia("Content-Type", content_type, f"must be one of {', '.join(_JSON + _NDJSON)}")
+class BoundBodies:
+    """ASGI middleware that ends the reading of any body as soon as it is known to be over `limit` bytes.
+
+    Below the routes, because a JSON body that FastAPI parses is read whole before a key is looked at.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = dict(scope["headers"]).get(b"content-length", b"")
+        size = int(declared) if declared.isdigit() else 0
+        read = 0
+
+        async def bounded() -> Message:
+            nonlocal read
+            message = await receive() if size <= self._limit else {}
+            read += len(message.get("body", b""))
+            if max(size, read) > self._limit:
+                # FastAPI lets an HTTPException through while it reads a body; any other error it takes for bad JSON.
+                raise HTTPException(413, f"at most {self._limit} bytes may be sent; split the batch", CLOSE)
+            return message
+
+        await self._app(scope, bounded, send)
 
 
-def encoding(content_encoding: str | None) -> str:
-    """`identity`, `gzip` or `zstd`. Raises UnsupportedMedia for any other."""
-    name = (content_encoding or "").strip().lower()
-    if name not in _ENCODINGS:
-        raise UnsupportedMedia("Content-Encoding", content_encoding, "must be gzip, zstd or absent")
-    return _ENCODINGS[name]
+@dataclass(frozen=True)
+class SentBody:
+    """A body as it came. Attributes: data; encoding: identity, gzip or zstd; ndjson: JSON Lines, else JSON."""
+
+    data: bytes
+    encoding: str
+    ndjson: bool
+
+    def inflated(self, limit: int) -> bytes:
+        """The body decompressed; takes a core's time, so not for the event loop. Raises as `inflate`."""
+        return inflate(self.data, self.encoding, limit)
 
 
-async def read_sent(request: Request, limit: int) -> bytes:
-    """The body as sent. Raises TooLarge as soon as it is known to be over `limit` bytes, before the rest is read."""
-    declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit:
-        raise TooLarge(f"body of {declared} bytes: at most {limit} bytes may be sent; split the batch")
-    pieces: list[bytes] = []
-    size = 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > limit:
-            raise TooLarge(f"body of more than {limit} bytes: at most {limit} bytes may be sent; split the batch")
-        pieces.append(piece)
-    return b"".join(pieces)
+async def read(request: Request) -> SentBody:
+    """The request's body. Raises UnsupportedMedia for a Content-Type or Content-Encoding that is not read."""
+    kind, encoding = request.headers.get("content-type"), request.headers.get("content-encoding")
+    name = (kind or _JSON[0]).partition(";")[0].strip().lower()
+    if name not in _JSON + _NDJSON:
+        raise UnsupportedMedia("Content-Type", kind, f"must be one of {', '.join(_JSON + _NDJSON)}")
+    known = _ENCODINGS.get((encoding or "").strip().lower())
+    if known is None:
+        raise UnsupportedMedia("Content-Encoding", encoding, "must be gzip, zstd or absent")
+    return SentBody(await request.body(), known, name in _NDJSON)
 
 
 def inflate(sent: bytes, name: str, limit: int) -> bytes:

@@ -14,7 +14,7 @@ import uvicorn
 
 from accounting.errors import ConfigurationError
 from accounting.storage import migrate
-from accounting.storage.engine import has_owner, owner_engine
+from accounting.storage.engine import app_engine, has_owner, owner_engine
 from accounting.storage.tariffs import seed_list_tariffs
 from api.app import create_app
 from api.service import require_schema
@@ -44,6 +44,7 @@ def serve(host: str, port: int, with_settlement: bool) -> None:
     # uvicorn drains, then raises the signal again for the handler that was there before: this one ends with 0.
     signal.signal(signal.SIGTERM, _leave)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     if with_settlement and not has_owner():
         raise ConfigurationError(
             "--with-settlement lists the tenants and so needs TOKENCOGS_OWNER_URL, which is not set"
@@ -51,6 +52,7 @@ def serve(host: str, port: int, with_settlement: bool) -> None:
     if not os.environ.get("DATABASE_URL"):
         migrate.upgrade()
         seed_list_tariffs(owner_engine())
+    app_engine()
     require_schema()
     app = create_app(Settings(settlement_seconds=_SETTLEMENT_SECONDS if with_settlement else None))
     config = uvicorn.Config(

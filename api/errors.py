@@ -26,6 +26,8 @@ _LOG = logging.getLogger("tokencogs.api")
 _SHOWN = 100
 RETRY_STORAGE = 2
 """Seconds a client is asked to wait when the database is away."""
+CLOSE = {"Connection": "close"}
+"""For an answer before the whole body was read: the connection can't carry another request."""
 
 
 class UnsupportedMedia(InvalidInput):
@@ -87,8 +89,7 @@ async def _domain(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, Busy | TooLarge):
-        # The rest of the body is not read, so the connection can't carry another request.
-        headers["Connection"] = "close"
+        headers |= CLOSE
     named = error if isinstance(error, InvalidInput) else None
     return problem(
         status,
@@ -110,7 +111,7 @@ async def _validation(_request: Request, error: Exception) -> JSONResponse:
 
 async def _http(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    names = {404: "NotFound", 405: "MethodNotAllowed"}
+    names = {404: "NotFound", 405: "MethodNotAllowed", 413: "TooLarge"}
     return problem(
         error.status_code,
         names.get(error.status_code, "HTTPError"),

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 
-from accounting.ledger.settle import settle
 from anyio import CapacityLimiter
 
 from accounting.errors import Busy, StorageUnavailable, TokencogsError
+from accounting.ledger.settle import settle
 from accounting.ledger.writer import IngestWriter
 from accounting.pricing.book import PriceBook
 from accounting.storage import migrate
@@ -40,13 +40,13 @@ class Service:
         self._book = load_book(self.engine, NO_TENANT)
         self.writer = IngestWriter(self.engine, self.book, max_waiting_events=settings.max_waiting_events)
         self.parsers = CapacityLimiter(settings.parsers)
-        self._in_work = 0
+        self.in_work = 0
         self._stopping = threading.Event()
         self._chores = [self._chore("prices", _DAY, self._reload_book)]
         if has_owner():
             self._chores.append(self._chore("partitions", _DAY, self._make_partitions, at_once=True))
         if settings.settlement_seconds is not None:
-            self._chores.append(self._chore("settlement", settings.settlement_seconds, self._settle))
+            self._chores.append(self._chore("settlement", settings.settlement_seconds, self._settle, at_once=True))
         metrics.watch(self.writer)
 
     def close(self) -> None:
@@ -63,13 +63,13 @@ class Service:
     @contextmanager
     def admission(self) -> Iterator[None]:
         """Counts a request among those in work; raises Busy where there are too many. Only called on the event loop."""
-        if self._in_work >= self.settings.max_requests:
-            raise Busy(f"{self._in_work} ingesting requests are in work, at most {self.settings.max_requests} may be")
-        self._in_work += 1
+        if self.in_work >= self.settings.max_requests:
+            raise Busy(f"{self.in_work} ingesting requests are in work, at most {self.settings.max_requests} may be")
+        self.in_work += 1
         try:
             yield
         finally:
-            self._in_work -= 1
+            self.in_work -= 1
 
     def _chore(self, name: str, seconds: float, act: Callable[[], None], at_once: bool = False) -> threading.Thread:
         thread = threading.Thread(target=partial(self._repeat, name, seconds, act, at_once), name=name, daemon=True)
@@ -99,8 +99,13 @@ class Service:
 
 def require_schema() -> None:
     """Raises StorageUnavailable unless the database answers and has the schema this code was written for."""
-    found, wanted = migrate.current(owner_engine() if has_owner() else app_engine()), migrate.head()
+    found, wanted = migrate.current(owner_engine() if has_owner() else app_engine()), _wanted_schema()
     if found != wanted:
         raise StorageUnavailable(
             f"the schema is at revision {found}, this version needs {wanted}: run `tokencogs db upgrade`"
         )
+
+
+@lru_cache(maxsize=1)
+def _wanted_schema() -> str | None:
+    return migrate.head()

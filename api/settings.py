@@ -15,7 +15,7 @@ class Settings:
         max_requests: ingesting requests in work at once; one more is answered 429.
         max_waiting_events: events waiting for the writer; more are answered 429.
         parsers: threads that decompress and parse; each holds one inflated body at most.
-        threads: threads for everything else; below the size of the database's connection pool.
+        threads: threads for everything else. With parsers, writer and chores they fit the 16 connections of the pool.
         settlement_seconds: time between two settlement runs in this process; None runs none.
     """
 
@@ -24,5 +24,5 @@ class Settings:
     max_requests: int = 32
     max_waiting_events: int = 200_000
     parsers: int = 4
-    threads: int = 12
+    threads: int = 8
     settlement_seconds: float | None = None

@@ -15,9 +15,13 @@ from accounting.demo.workload import last_full_month
 INTERRUPTED = 130
 
 
-@click.command(epilog=example("tokencogs demo --oneshot", "tokencogs demo --month 2026-10 --requests 20000 --port 8080"))
+@click.command(
+    epilog=example("tokencogs demo --oneshot", "tokencogs demo --month 2026-10 --requests 20000 --port 8080")
+)
 @click.option("--oneshot", is_flag=True, help="End after printing instead of serving.")
-@click.option("--requests", default=200_000, show_default=True, type=click.IntRange(1, 5_000_000), help="Requests of the month.")
+@click.option(
+    "--requests", default=200_000, show_default=True, type=click.IntRange(1, 5_000_000), help="Requests of the month."
+)
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the random numbers.")
 @click.option("--month", type=click.DateTime(["%Y-%m"]), help="Calendar month, YYYY-MM; default: the last full one.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the API; default: 8000, else a free one.")
@@ -30,7 +34,8 @@ def demo(oneshot: bool, requests: int, seed: int, month: datetime | None, port: 
     """
     first = month.date() if month else last_full_month(datetime.now(UTC).date())
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # under nohup it stays ignored
+            signal.signal(number, signal.default_int_handler)
     try:
         run(Settings(month=first, requests=requests, seed=seed, port=port, oneshot=oneshot))
     except KeyboardInterrupt:

@@ -17,11 +17,18 @@ FAILURE = 1
 
 
 class CommandError(click.ClickException):
-    """An error of the domain as one line on stderr. Exit code 2: what was asked can't be used; 1: it failed."""
+    """An error of the domain as one line on stderr. Exit code 1: it failed."""
+
+    exit_code = FAILURE
 
     def __init__(self, error: TokencogsError) -> None:
         super().__init__(" ".join(str(error).split()))
-        self.exit_code = USAGE if isinstance(error, InvalidInput | ConfigurationError) else FAILURE
+
+
+class CommandMisuse(CommandError):
+    """The same. Exit code 2: what was asked can't be used."""
+
+    exit_code = USAGE
 
 
 class LazyGroup(click.Group):
@@ -52,6 +59,8 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except (InvalidInput, ConfigurationError) as error:
+            raise CommandMisuse(error) from error
         except TokencogsError as error:
             raise CommandError(error) from error
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,15 +41,13 @@ class Batch:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[tuple[io.BufferedReader, BinaryIO]]:
+def opened(path: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The text of a file, decompressed by its name (.gz, .zst), and the file below it, for progress; `-` is standard input.
 
     Raises InvalidInput where what is read turns out not to be compressed as the name says.
     """
     if path == "-":
-        reader = sys.stdin.buffer
-        assert isinstance(reader, io.BufferedReader)
-        yield reader, reader
+        yield sys.stdin.buffer, sys.stdin.buffer
         return
     try:
         with Path(path).open("rb") as file:
@@ -63,31 +61,32 @@ def opened(path: str) -> Iterator[tuple[io.BufferedReader, BinaryIO]]:
         raise InvalidInput("file", path, f"can't be decompressed: {error}") from error
 
 
-def batches(reader: io.BufferedReader, path: str, *, arrays: bool, size: int = BATCH) -> Iterator[Batch]:
+def batches(reader: BinaryIO, path: str, *, arrays: bool, size: int = BATCH) -> Iterator[Batch]:
     """Rows of JSON Lines, `size` at a time, empty lines left out; with `arrays` also those of one JSON array.
 
     JSON Lines are read as they come; an array is read whole. Raises InvalidInput for an array that can't be read, or is not
     taken here.
     """
-    line = 1
-    while (head := reader.peek(1)[:1]).isspace():
-        line += reader.read(1) == b"\n"
-    if head != b"[":
-        yield from _lines(reader, line, size)
+    lines = ((number, row.rstrip(b"\r\n")) for number, row in enumerate(reader, start=1))
+    filled = ((number, row) for number, row in lines if row and not row.isspace())
+    first = next(filled, None)
+    if first is None:
         return
-    if not arrays:
-        raise InvalidInput("file", path, "is a JSON array; one event a line is expected")
+    if first[1].lstrip().startswith(b"["):
+        if not arrays:
+            raise InvalidInput("file", path, "is a JSON array; one event a line is expected")
+        yield from _array(first[1] + b"\n" + reader.read(), path, size)
+        return
+    numbered = chain([first], filled)
+    while some := list(islice(numbered, size)):
+        yield Batch([row for _, row in some], [number for number, _ in some], ndjson=True)
+
+
+def _array(text: bytes, path: str, size: int) -> Iterator[Batch]:
     try:
-        rows = [bytes(row) for row in msgspec.json.decode(reader.read(), type=list[msgspec.Raw])]
+        rows = [bytes(row) for row in msgspec.json.decode(text, type=list[msgspec.Raw])]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput("file", path, f"is no JSON array: {error}") from error
     for first in range(0, len(rows), size):
         some = rows[first : first + size]
         yield Batch(some, list(range(first + 1, first + 1 + len(some))), ndjson=False)
-
-
-def _lines(reader: io.BufferedReader, first: int, size: int) -> Iterator[Batch]:
-    numbered = ((number, row.rstrip(b"\r\n")) for number, row in enumerate(reader, start=first))
-    filled = ((number, row) for number, row in numbered if row and not row.isspace())
-    while some := list(islice(filled, size)):
-        yield Batch([row for _, row in some], [number for number, _ in some], ndjson=True)

@@ -21,7 +21,9 @@ from accounting.usage.columns import Prepared, prepare
 Finding = tuple[int, str]
 
 
-@click.command(epilog=example("tokencogs price events.jsonl > charges.jsonl", "zcat events.jsonl.gz | tokencogs price - | head"))
+@click.command(
+    epilog=example("tokencogs price events.jsonl > charges.jsonl", "zcat events.jsonl.gz | tokencogs price - | head")
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 def price(file: str) -> None:
     """Price native events of FILE (- for standard input) by the list prices that come with tokencogs; needs no database.
@@ -31,7 +33,7 @@ def price(file: str) -> None:
     """
     tariffs, aliases, _ = load_list_tariffs()
     book = PriceBook(tariffs, aliases)
-    out = click.get_binary_stream("stdout")
+    out = sys.stdout.buffer
     encoder = msgspec.json.Encoder()
     all_good = True
     with opened(file) as (reader, _):

@@ -35,4 +35,6 @@ def set_(tenant: str | None, raw_usage_days: int | None, identity_days: int | No
     """Set both limits."""
     name = chosen(tenant)
     set_retention(owner_engine(), name, raw_usage_days, identity_days)
-    click.echo(f"tenant {name}: raw usage {raw_usage_days or 'for ever'}, identity {identity_days or 'for ever'} (days)")
+    click.echo(
+        f"tenant {name}: raw usage {raw_usage_days or 'for ever'}, identity {identity_days or 'for ever'} (days)"
+    )

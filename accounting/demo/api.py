@@ -36,13 +36,13 @@ class Api:
     def close(self) -> None:
         self._client.close()
 
-    def get(self, path: str, **parameters: str) -> Any:
+    def get(self, path: str, parameters: dict[str, str]) -> Any:
         """The JSON answer to a GET."""
-        return self._ask("GET", path, params=parameters)
+        return self._ask("GET", path, params=parameters).json()
 
     def put(self, path: str, body: dict[str, Any]) -> Any:
         """The JSON answer to a PUT."""
-        return self._ask("PUT", path, json=body)
+        return self._ask("PUT", path, json=body).json()
 
     def send_events(self, lines: bytes) -> dict[str, Any]:
         """Sends native events as JSON Lines, compressed; the answer counts what became of them.
@@ -51,10 +51,10 @@ class Api:
         """
         headers = {"Content-Type": "application/x-ndjson", "Content-Encoding": "zstd"}
         packed = zstandard.ZstdCompressor(level=1).compress(lines)
-        answer: dict[str, Any] = self._ask("POST", "/v1/usage/events", content=packed, headers=headers)
+        answer: dict[str, Any] = self._ask("POST", "/v1/usage/events", content=packed, headers=headers).json()
         return answer
 
-    def _ask(self, method: str, path: str, **request: Any) -> Any:
+    def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Waits as long as the server asks for where it is busy (Retry-After, in seconds), up to a minute in all."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
@@ -67,7 +67,7 @@ class Api:
             time.sleep(float(answer.headers.get("Retry-After", "1")))
         if answer.status_code != httpx.codes.OK:
             raise TokencogsError(f"{method} {path} answered {answer.status_code}: {answer.text[:300]}")
-        return answer.json()
+        return answer
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+
 from accounting.demo import product
 from accounting.demo.population import User
 from accounting.demo.traffic import EVAL, SERVED, Traffic
@@ -43,7 +44,7 @@ def _event(row: dict[str, Any], users: list[User], event_id: str) -> NativeEvent
         provider=model.provider,
         surface=model.surface,
         model=model.model,
-        response_model=model.response_model if status == "ok" else None,
+        response_model=model.response_model,
         service_tier="batch" if row["batch"] and model.service_tier else model.service_tier,
         batch=row["batch"],
         status=status,

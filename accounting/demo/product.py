@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 
 
@@ -22,7 +23,7 @@ class Model:
     """One model as a provider's wire names it.
 
     Attributes:
-        response_model: the dated name the provider answers with; None where it repeats `model`.
+        response_model: the dated name that the gateway logs, failed or not; None where it is `model` itself.
         surface, service_tier: as its responses state them; service_tier None where they state none.
         writes: the usage field of its cache writes; None where the provider charges no writes.
         reasons: whether its output holds reasoning tokens.
@@ -40,9 +41,9 @@ class Model:
 
 
 PLANS = (
-    Plan("free", "Free", Decimal("0"), 680, 1.0),
-    Plan("pro", "Pro", Decimal("20.00"), 200, 4.0),
-    Plan("team", "Team", Decimal("60.00"), 90, 6.0),
+    Plan("free", "Free", Decimal("0.00"), 760, 1.0),
+    Plan("pro", "Pro", Decimal("20.00"), 150, 4.0),
+    Plan("team", "Team", Decimal("60.00"), 60, 6.0),
 )
 TRIAL_USERS = 30
 """Users with every feature of Pro and no subscription yet; with those of the plans, 1,000."""
@@ -80,10 +81,10 @@ UNLISTED = len(MODELS) - 1
 UNLISTED_SHARE = 0.002
 
 ROUTES: dict[str, tuple[float, ...]] = {
-    "free": (0.70, 0.10, 0.00, 0.20, 0.00, 0.00, 0.00, 0.00, 0.00),
-    "trial": (0.20, 0.25, 0.00, 0.25, 0.15, 0.00, 0.15, 0.00, 0.00),
-    "pro": (0.20, 0.25, 0.03, 0.20, 0.16, 0.02, 0.12, 0.02, 0.00),
-    "team": (0.15, 0.20, 0.06, 0.15, 0.16, 0.06, 0.14, 0.07, 0.01),
+    "free": (0.60, 0.15, 0.00, 0.25, 0.00, 0.00, 0.00, 0.00, 0.00),
+    "trial": (0.10, 0.20, 0.05, 0.20, 0.15, 0.05, 0.15, 0.10, 0.00),
+    "pro": (0.10, 0.20, 0.08, 0.15, 0.15, 0.08, 0.12, 0.10, 0.02),
+    "team": (0.05, 0.12, 0.10, 0.10, 0.12, 0.13, 0.13, 0.17, 0.08),
     "eval": (0.12, 0.12, 0.11, 0.11, 0.11, 0.11, 0.11, 0.11, 0.10),
     "internal": (0.05, 0.10, 0.10, 0.10, 0.15, 0.10, 0.15, 0.15, 0.10),
 }
@@ -91,7 +92,10 @@ ROUTES: dict[str, tuple[float, ...]] = {
 
 FEATURES = ("chat", "documents", "research", "digest")
 FEATURE_SHARES = (0.62, 0.24, 0.06, 0.08)
-"""`research` searches the web; `digest` runs through the providers' batch interfaces."""
+"""`research` searches the web; `digest` runs through the providers' batch interfaces, as evals do."""
+
+BATCH_FROM = date(2026, 10, 14)
+"""First day on which the product uses batch interfaces: the first for which the price list states batch prices."""
 
 EVAL_SHARE = 0.04
 INTERNAL_SHARE = 0.02

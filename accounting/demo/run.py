@@ -27,14 +27,15 @@ class Settings:
 
 def run(settings: Settings) -> None:
     """Books a month of an imagined product through the API, prints what it cost and earned, then serves or ends."""
-    click.echo(f"an imagined product's {settings.month:%B %Y}: {settings.requests} requests, seed {settings.seed}", err=True)
+    click.echo(
+        f"an imagined product's {settings.month:%B %Y}: {settings.requests} requests, seed {settings.seed}", err=True
+    )
     month = workload.make(settings.month, settings.requests, settings.seed)
     key = prepare_database()
     with serving(settings.port) as server, connected(server.url, key) as api:
         put_plans(api, month)
         click.echo(f"events: {send_events(api, month)}")
-        show.cost_of_revenue(api, settings.month)
-        show.least_profitable(api, settings.month)
+        show.reports(api, settings.month)
         show.check()
         if not settings.oneshot:
             stay(server, key, settings.month)

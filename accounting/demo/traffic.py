@@ -74,7 +74,7 @@ def draw(rng: np.random.Generator, users: list[User], month: date, n: int) -> Tr
     feature = rng.choice(len(product.FEATURES), n, p=product.FEATURE_SHARES)
     status = rng.choice(len(product.STATUSES), n, p=product.STATUS_SHARES)
     unlisted = model == product.UNLISTED
-    batch = ((feature == DIGEST) | (served == EVAL)) & ~unlisted
+    batch = ((feature == DIGEST) | (served == EVAL)) & ~unlisted & (occurred >= _micros(product.BATCH_FROM))
     total = np.minimum(
         np.rint(rng.lognormal(np.log(figures.INPUT_MEDIAN), figures.INPUT_SIGMA, n)), LONGEST_INPUT
     ).astype(np.int64)
@@ -138,9 +138,8 @@ def _when(rng: np.random.Generator, users: list[User], user: Ints, month: date) 
     first = np.array([u.first_day for u in users] + [0])[user]
     end = np.array([u.end_day for u in users] + [days])[user]
     day = first + day % (end - first)
-    start = (month - date(1970, 1, 1)).days * DAY
     milliseconds = rng.integers(0, 3_600_000, n)
-    result: Ints = start + day * DAY + hour * 3_600 * SECOND + milliseconds * 1_000
+    result: Ints = _micros(month) + day * DAY + hour * 3_600 * SECOND + milliseconds * 1_000
     return result
 
 
@@ -178,3 +177,8 @@ def _outputs(rng: np.random.Generator, largest: Bools, status: Ints, n: int) -> 
     kept = np.where(status == OK, 1.0, np.where(status == CANCELLED, rng.random(n), 0.0))
     result: Ints = np.rint(drawn * kept).astype(np.int64)
     return result
+
+
+def _micros(day: date) -> int:
+    """Microseconds from 1970 to the start of the day, UTC."""
+    return (day - date(1970, 1, 1)).days * DAY

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from accounting.ledger.stage import SCHEMA
 from accounting.pricing.book import PriceBook
+from accounting.pricing.layout import Flags
 from accounting.pricing.rate import Rated, RateInput, rate
 from accounting.pricing.reasons import INCONSISTENT, OVER_LIMIT, REASONS
 from accounting.tenant import TenantContext
@@ -42,10 +42,10 @@ def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext
     """
     rated = rate(book, rate_input(batch))
     hosted = batch["deployment"].is_valid().to_numpy(zero_copy_only=False)
-    unpriced = (rated.reason != 0) & ~hosted
+    missing = ~batch["usage_known"].to_numpy(zero_copy_only=False)
+    unpriced = ((rated.reason != 0) | missing) & ~hosted
     void_cost = pa.array(hosted | unpriced)
     status = np.where(hosted, "pending_settlement", np.where(unpriced, "unpriced", "priced"))
-    texts = _reasons(rated, hosted)
     columns = {name: batch[name] for name in batch.schema.names}
     columns |= {
         "booking_period": pc.floor_temporal(batch["occurred_at"], unit="month").cast(pa.date32()),
@@ -53,7 +53,7 @@ def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext
         "raw_index": pa.array(np.arange(batch.num_rows, dtype=np.int32)),
         "seller": pc.coalesce(rated.seller.cast(pa.string()), batch["provider"]),
         "charge_status": pa.array(status),
-        "reason": texts,
+        "reason": _reasons(rated, hosted, missing),
         "sku_price_id": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.sku_price_id)),
         "list_cost_e15": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.list_cost)),
         "contracted_cost_e15": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.contracted_cost)),
@@ -62,7 +62,7 @@ def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext
     staged = pa.RecordBatch.from_arrays(
         [columns[name].cast(SCHEMA.field(name).type) for name in SCHEMA.names], schema=SCHEMA
     )
-    refused = np.flatnonzero(np.isin(rated.reason, list(REFUSED)) & ~hosted).tolist()
+    refused = np.flatnonzero(np.isin(rated.reason, list(REFUSED)) & ~hosted & ~missing).tolist()
     return staged, {row: ("usage", _counts(batch, row), REFUSED[int(rated.reason[row])]) for row in refused}
 
 
@@ -72,12 +72,14 @@ def _counts(batch: pa.RecordBatch, row: int) -> str:
     return ", ".join(f"{name} {count}" for name, count in stated.items() if count)
 
 
-def _reasons(rated: Rated, hosted: npt.NDArray[np.bool_]) -> pa.Array:
-    if not hosted.any() and not rated.reason.any():
-        return pa.nulls(len(hosted), pa.string())
-    names = pa.array([None, *REASONS[1:]], pa.string())
-    codes = pa.array(np.where(hosted, 0, rated.reason).astype(np.int64))
-    return pc.if_else(pa.array(hosted), pa.scalar("self_hosted", pa.string()), names.take(codes))
+_NAMES = pa.array([None, *REASONS[1:], "usage_missing", "self_hosted"], pa.string())
+_USAGE_MISSING, _SELF_HOSTED = len(_NAMES) - 2, len(_NAMES) - 1
+
+
+def _reasons(rated: Rated, hosted: Flags, missing: Flags) -> pa.Array:
+    """Why a row has no cost, null where it has one."""
+    codes = np.where(hosted, _SELF_HOSTED, np.where(missing, _USAGE_MISSING, rated.reason))
+    return _NAMES.take(pa.array(codes.astype(np.int64)))
 
 
 def _currency(rated: Rated, void_cost: pa.Array, context: TenantContext) -> pa.Array:

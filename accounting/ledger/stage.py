@@ -25,6 +25,7 @@ _FIRST_CHARGE = {
 SCHEMA = pa.schema(
     {
         **TOP,
+        "usage_known": pa.bool_(),
         "cache_read_known": pa.bool_(),
         **{name: pa.int32() for name in USAGE_COLUMNS},
         "body_hash": pa.binary(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, time
+from itertools import pairwise
 from typing import NamedTuple
 
 from accounting.errors import PriceBookError
@@ -33,7 +34,7 @@ def spans(rows: Sequence[Tariff], numbers: Sequence[int]) -> list[Span]:
     limits = [(_start(rows[n]), _end(rows[n])) for n in numbers]
     borders = sorted({border for limit in limits for border in limit})
     made: list[Span] = []
-    for start, end in zip(borders, borders[1:], strict=False):
+    for start, end in pairwise(borders):
         valid = [n for n, (low, high) in zip(numbers, limits, strict=True) if low <= start < high]
         if valid:
             made.append(Span(start, end, _windows(rows, valid)))
@@ -60,7 +61,7 @@ def _windows(rows: Sequence[Tariff], valid: Sequence[int]) -> tuple[tuple[int, C
 
 def _chain(rows: Sequence[Tariff], valid: Sequence[int]) -> Chain:
     chain = sorted(valid, key=lambda n: min_input(rows[n]))
-    for low, high in zip(chain, chain[1:], strict=False):
+    for low, high in pairwise(chain):
         if min_input(rows[low]) == min_input(rows[high]):
             raise PriceBookError(f"two prices for the same requests: {_name(rows[low])} and {_name(rows[high])}")
     if chain and min_input(rows[chain[0]]) != 0:

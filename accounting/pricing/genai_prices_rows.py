@@ -72,7 +72,7 @@ def _tier_of(variant: PriceVariant) -> str | None:
 
 
 def _tier_cells(tier: str, standard: Sequence[ConditionalPrice], variants: Sequence[PriceVariant]) -> Iterator[Cell]:
-    conditions = [entry.constraint for entry in (*standard, *variants)]
+    conditions = [*(entry.constraint for entry in standard), *(entry.constraint for entry in variants)]
     starts = sorted({entry.start_date for entry in conditions if isinstance(entry, StartDateConstraint)})
     times = sorted(
         {_utc(at) for c in conditions if isinstance(c, TimeOfDateConstraint) for at in (c.start_time, c.end_time)}

@@ -18,7 +18,7 @@ from genai_prices.data import providers
 from genai_prices.types import ClauseEquals, ClauseOr, MatchLogic, ModelInfo, Provider
 
 from accounting.pricing.data_files import OverlayPrice, overlay_prices, reviewed_aliases
-from accounting.pricing.genai_prices_keys import CLASS_OF_KEY, Findings, class_prices, stated, thresholds
+from accounting.pricing.genai_prices_keys import CLASS_OF_KEY, Findings, class_prices, thresholds
 from accounting.pricing.genai_prices_rows import Cell, cells
 from accounting.pricing.tariff import Alias, Tariff, fallbacks_for
 

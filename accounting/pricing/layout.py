@@ -78,7 +78,7 @@ class Calendar:
         np.right_shift(instants, _BLOCK, out=out)
         np.subtract(out, self.first_block, out=out)
         out[:] = self.bins.take(out, mode="clip")
-        if self.borders.size and out.min(initial=0) < 0:
+        if out.min(initial=0) < 0:
             inside = np.flatnonzero(out < 0)
             out[inside] = np.searchsorted(self.borders, instants[inside], side="right")
         return out

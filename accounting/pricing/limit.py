@@ -10,17 +10,13 @@ from accounting.money import EVENT_LIMIT
 from accounting.pricing.layout import Ints
 from accounting.pricing.marginal import Marginal
 
-MAX_COUNT = 1 << 50
-"""No count of one event may be larger; sums of all columns of an event then stay far below an int64's end."""
-
 _SURELY_BELOW = 0.99 * EVENT_LIMIT
 
 
 def may_exceed(marginal: Marginal, largest: Mapping[str, int]) -> bool:
     """False where no event of a chunk can be over the limit: its largest counts at the book's highest prices are not."""
-    bound = marginal.highest_request
-    bound += sum(marginal.highest.get(column, 0) * count for column, count in largest.items())
-    return bound > EVENT_LIMIT
+    bound = sum(marginal.highest.get(column, 0) * count for column, count in largest.items())
+    return marginal.highest_request + bound > EVENT_LIMIT
 
 
 def over_limit(prices: Mapping[str, Ints], position: Ints, leaves: Mapping[str, Ints]) -> Ints:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from accounting.pricing.book import PriceBook
 from accounting.pricing.encode import encode
-from accounting.pricing.layout import Flags, Ints
+from accounting.pricing.layout import Flags
+
+Codes32 = npt.NDArray[np.int32]
 
 _TABLE_LIMIT = 1 << 22
 
@@ -16,46 +21,52 @@ class Matcher:
     """Groups of events, one look-up of names for each distinct combination of provider, model, tier and batch.
 
     A combination is a mixed-radix number of its codes. Its group stands in a table that is filled as combinations appear; where
-    hostile input has so many distinct texts that the table would not fit, the distinct combinations of a chunk are sorted instead.
+    hostile input has so many distinct texts that the table would not fit, the distinct combinations of a block are sorted instead.
     """
 
     def __init__(
         self, book: PriceBook, provider: pa.Array, model: pa.Array, service_tier: pa.Array, batch: Flags | None
     ) -> None:
         self._book = book
-        self._providers = encode("provider", provider)
-        self._models = encode("model", model)
-        self._tiers = encode("service_tier", service_tier)
-        self._batch = batch
-        size = len(self._providers.texts) * len(self._models.texts) * len(self._tiers.texts) * 2
-        self._table: Ints | None = np.full(size, -1, np.int64) if size <= _TABLE_LIMIT else None
+        self._columns = (encode("provider", provider), encode("model", model), encode("service_tier", service_tier))
+        self._batch = batch if batch is not None and batch.any() else None
+        size = (1 if self._batch is None else 2) * math.prod(len(column.texts) for column in self._columns)
+        self._table = np.full(size, -1, np.int32) if size <= _TABLE_LIMIT else None
 
-    def groups(self, rows: slice, out: Ints) -> Ints:
-        """Groups of some rows, written to `out`."""
-        combination = out
-        np.multiply(self._providers.codes[rows], len(self._models.texts), out=combination, dtype=np.int64)
-        np.add(combination, self._models.codes[rows], out=combination)
-        np.multiply(combination, 2 * len(self._tiers.texts), out=combination)
-        np.add(combination, self._tiers.codes[rows], out=combination)
-        np.add(combination, self._tiers.codes[rows], out=combination)
-        if self._batch is not None:
-            np.add(combination, self._batch[rows], out=combination)
+    def groups(self, rows: slice, code: Codes32, out: Codes32) -> Codes32:
+        """Groups of some rows, written to `out`; `code` is a buffer."""
         if self._table is None:
-            distinct, inverse = np.unique(combination, return_inverse=True)
-            out[:] = np.array([self._find(one) for one in distinct.tolist()], np.int64)[inverse]
-            return out
-        found = self._table.take(combination)
-        if found.min(initial=0) < 0:
-            for one in np.unique(combination[found < 0]).tolist():
-                self._table[one] = self._find(one)
-            found = self._table.take(combination)
-        out[:] = found
+            wide = np.empty(out.size, np.int64)
+            self._combine(rows, wide)
+            distinct, inverse = np.unique(wide, return_inverse=True)
+            return self._find(distinct).take(inverse, out=out)
+        self._combine(rows, code)
+        self._table.take(code, out=out, mode="clip")
+        if np.minimum.reduce(out) < 0:
+            new = np.unique(code[out < 0])
+            self._table[new] = self._find(new)
+            self._table.take(code, out=out, mode="clip")
         return out
 
-    def _find(self, combination: int) -> int:
-        rest, batch = divmod(combination, 2)
-        rest, tier = divmod(rest, len(self._tiers.texts))
-        provider, model = divmod(rest, len(self._models.texts))
-        return self._book.group(
-            self._providers.texts[provider], self._models.texts[model], self._tiers.texts[tier], bool(batch)
+    def _combine(self, rows: slice, code: npt.NDArray[np.signedinteger]) -> None:
+        first, *others = self._columns
+        code[:] = first.codes[rows]
+        for column in others:
+            np.multiply(code, len(column.texts), out=code)
+            np.add(code, column.codes[rows], out=code)
+        if self._batch is not None:
+            np.multiply(code, 2, out=code)
+            np.add(code, self._batch[rows], out=code)
+
+    def _find(self, combinations: npt.NDArray[np.signedinteger]) -> Codes32:
+        """One look-up for each combination, taken apart again into its texts."""
+        rest, batch = (
+            np.divmod(combinations, 2) if self._batch is not None else (combinations, np.zeros_like(combinations))
         )
+        texts: list[list[str | None]] = []
+        for column in reversed(self._columns):
+            rest, code = np.divmod(rest, len(column.texts))
+            texts.append([column.texts[one] for one in code.tolist()])
+        service_tiers, models, providers = texts
+        found = map(self._book.group, providers, models, service_tiers, batch.astype(np.bool_).tolist())
+        return np.fromiter(found, np.int32, len(combinations))

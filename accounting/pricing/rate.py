@@ -1,9 +1,11 @@
 """What does each event cost by list price? Whole columns in, whole columns out, in exact int64 arithmetic.
 
 1. names become codes (encode.py), codes become groups of the book (match.py)
-2. group and time give the base position, total input the threshold reached (book.py, layout.py)
-3. each usage column adds quantity times marginal price (inner.py)
-4. what can't be priced gets a reason, cost 0 and no price row (reasons.py)
+2. group and time give a base position, total input the thresholds reached (locate.py)
+3. each usage column adds quantity times marginal price (costs.py)
+4. what can't be priced gets a reason, cost 0 and no price row (refusals.py)
+
+The work is done on blocks of rows whose buffers stay in a core's cache (block.py).
 """
 
 from __future__ import annotations
@@ -17,18 +19,19 @@ import pyarrow as pa
 
 from accounting.errors import InvalidInput
 from accounting.money import exact_sum
-from accounting.pricing import inner, reasons
+from accounting.pricing.block import Answer, Block, Buffers
 from accounting.pricing.book import PriceBook
-from accounting.pricing.chunk import Chunk, Columns, Workspace
 from accounting.pricing.components import components
+from accounting.pricing.costs import add_costs
 from accounting.pricing.layout import Flags, Ints
+from accounting.pricing.locate import locate
 from accounting.pricing.match import Matcher
+from accounting.pricing.refusals import refuse
 from accounting.usage.classes import USAGE_COLUMNS
 
-__all__ = ["CHUNK", "RateInput", "Rated", "components", "exact_sum", "rate"]
+__all__ = ["RateInput", "Rated", "components", "exact_sum", "rate"]
 
-CHUNK = 1 << 15
-"""Rows worked on at a time: the buffers of one chunk stay in a core's cache."""
+BLOCK = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -79,57 +82,55 @@ class Rated:
 
 def rate(book: PriceBook, inp: RateInput) -> Rated:
     """Cost of n events. Raises InvalidInput for columns of a wrong name, type or length; a bad value only marks its event."""
-    columns = _checked(inp)
-    matcher = Matcher(book, inp.provider, inp.model, inp.service_tier, inp.batch)
+    _check(inp)
     count = len(inp.occurred_at)
-    out = Columns(count)
-    workspace = Workspace(min(CHUNK, count))
-    for start in range(0, count, CHUNK):
-        _rate_chunk(book, matcher, columns, slice(start, min(start + CHUNK, count)), workspace, out)
+    matcher = Matcher(book, inp.provider, inp.model, inp.service_tier, inp.batch)
+    answer, buffers = Answer(count), Buffers(min(BLOCK, count))
+    for start in range(0, count, BLOCK):
+        rows = slice(start, min(start + BLOCK, count))
+        block = Block(book, inp.quantities, rows, buffers, answer)
+        locate(block, matcher, inp.occurred_at[rows])
+        add_costs(block)
+        refuse(block, None if inp.cache_read_known is None else inp.cache_read_known[rows])
+        _finish(block, answer)
     return Rated(
-        out.sku_index,
-        out.sku_price_id,
-        out.list_cost,
-        out.list_cost,
-        out.reason,
-        _dictionary(out.seller, book.sellers),
-        _dictionary(out.currency, book.currencies),
+        sku_index=answer.sku_index,
+        sku_price_id=answer.sku_price_id,
+        list_cost=answer.cost,
+        contracted_cost=answer.cost,
+        reason=answer.reason,
+        seller=_dictionary(answer.seller, book.sellers),
+        currency=_dictionary(answer.currency, book.currencies),
     )
 
 
-def _rate_chunk(
-    book: PriceBook, matcher: Matcher, inp: RateInput, rows: slice, workspace: Workspace, out: Columns
-) -> None:
-    chunk = Chunk(book, inp.quantities, rows, workspace, out)
-    group = matcher.groups(rows, workspace.group[: chunk.size])
-    np.take(book.seller_of_group, group, out=out.seller[rows], mode="clip")
-    inner.find_positions(chunk, group, inp.occurred_at[rows])
-    if inp.cache_read_known is not None:
-        chunk.refuse(np.flatnonzero(~inp.cache_read_known[rows]), reasons.CACHE_READ_UNKNOWN)
-    inner.refuse_impossible_counts(chunk)
-    inner.reach_thresholds(chunk)
-    inner.add_costs(chunk)
-    inner.add_rare_prices(chunk)
-    inner.refuse_inconsistent(chunk)
-    inner.refuse_without_price(chunk)
-    inner.refuse_above_limit(chunk)
-    inner.finish(chunk, rows, out)
+def _finish(block: Block, answer: Answer) -> None:
+    """Looks up price row and currency; events with a reason get no price row, no cost and no currency."""
+    book, position, rows = block.book, block.position, block.rows
+    sku_index, sku_price_id, currency = answer.sku_index[rows], answer.sku_price_id[rows], answer.currency[rows]
+    book.positions.row_at.take(position, out=sku_index, mode="clip")
+    book.sku_price_ids.take(position, out=sku_price_id, mode="clip")
+    if len(book.currencies) > 1:
+        book.currency_at.take(position, out=currency, mode="clip")
+    if block.reason.any():
+        (unpriced,) = block.reason.nonzero()
+        for column, none in ((sku_index, -1), (sku_price_id, 0), (block.cost, 0), (currency, -1)):
+            column[unpriced] = none
 
 
-def _checked(inp: RateInput) -> RateInput:
+def _check(inp: RateInput) -> None:
     count = len(inp.occurred_at)
     for name, column in (("provider", inp.provider), ("model", inp.model), ("service_tier", inp.service_tier)):
         if len(column) != count:
             raise InvalidInput(name, len(column), f"{count} rows are expected")
     for name, column in inp.quantities.items():
         if name not in USAGE_COLUMNS:
-            raise InvalidInput(name, "", "no usage column")
+            raise InvalidInput("quantities", name, "no usage column")
         _check_array(name, column, np.int64, count)
     _check_array("occurred_at", inp.occurred_at, np.int64, count)
     for name, flags in (("batch", inp.batch), ("cache_read_known", inp.cache_read_known)):
         if flags is not None:
             _check_array(name, flags, np.bool_, count)
-    return inp
 
 
 def _check_array(name: str, column: npt.NDArray[np.generic], kind: type[np.generic], count: int) -> None:
@@ -140,4 +141,6 @@ def _check_array(name: str, column: npt.NDArray[np.generic], kind: type[np.gener
 def _dictionary(codes: npt.NDArray[np.signedinteger], texts: tuple[str, ...]) -> pa.DictionaryArray:
     absent = codes < 0
     indices = pa.array(codes, mask=absent if absent.any() else None)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(texts, pa.string()))
+    return pa.DictionaryArray.from_arrays(
+        indices, pa.array(texts, pa.string()), safe=False
+    )  # Codes come from these texts.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
@@ -64,7 +64,7 @@ class Tariff:
     def __post_init__(self) -> None:
         for name in ("prices", "fallbacks", "price_texts"):
             object.__setattr__(self, name, dict(sorted(getattr(self, name).items())))
-        if fault := _fault(self):
+        if fault := next(_faults(self), None):
             raise PriceBookError(f"tariff of {self.seller} for {self.model}, {self.service_tier}: {fault}")
 
     @cached_property
@@ -143,28 +143,25 @@ def fallbacks_for(priced: Mapping[str, int], withheld: frozenset[str] = frozense
     return found
 
 
-def _fault(row: Tariff) -> str | None:
-    unknown = [name for name in (*row.prices, *row.fallbacks) if name not in PRICED_CLASSES]
-    if unknown:
-        return f"unknown token class {unknown[0]!r}"
+def _faults(row: Tariff) -> Iterator[str]:
+    yield from (f"unknown token class {name!r}" for name in (*row.prices, *row.fallbacks) if name not in PRICED_CLASSES)
+    if not row.prices:
+        yield "no price at all"
     for token_class, price in row.prices.items():
         if isinstance(price, bool) or not isinstance(price, int) or not 0 <= price < 1 << 62:
-            return f"price of {token_class} is {price!r}; a whole number from 0 below 2^62 is expected"
+            yield f"price of {token_class} is {price!r}; a whole number from 0 below 2^62 is expected"
     for token_class, used in row.fallbacks.items():
         if used not in row.prices or token_class in row.prices:
-            return f"fallback {token_class} -> {used}: the first must be without, the second with a price"
-    if not row.prices:
-        return "no price at all"
+            yield f"fallback {token_class} -> {used}: the first must be without, the second with a price"
     if row.operator not in _OPERATORS or row.above_input_tokens < 0:
-        return f"above_input_tokens {row.operator} {row.above_input_tokens} is no condition"
+        yield f"above_input_tokens {row.operator} {row.above_input_tokens} is no condition"
     if (row.window_start is None) != (row.window_end is None):
-        return "a window needs a start and an end"
+        yield "a window needs a start and an end"
     for moment in (row.effective_from, row.effective_until):
         if moment is not None and moment.utcoffset() != timedelta(0):
-            return f"{moment} is not UTC"
+            yield f"{moment} is not UTC"
     if row.effective_from is not None and row.effective_until is not None and row.effective_until <= row.effective_from:
-        return f"ends at {row.effective_until}, not after its start {row.effective_from}"
-    return None
+        yield f"ends at {row.effective_until}, not after its start {row.effective_from}"
 
 
 def _text(moment: datetime | time | None) -> str | None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from accounting.reports import render
 from accounting.reports.query import ReportQuery
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Kind = Literal["text", "count", "money", "percent"]
 Row = dict[str, Any]
@@ -90,12 +87,12 @@ class Report:
     @property
     def rows(self) -> list[Row]:
         """Detail rows, in order."""
-        return [node.row for node in self._nodes() if node.row["row"] not in TOTALS]
+        return [node.row for node in self.nodes() if node.row["row"] not in TOTALS]
 
     @property
     def totals(self) -> list[Row]:
         """Subtotals and totals, in order."""
-        return [node.row for node in self._nodes() if node.row["row"] in TOTALS]
+        return [node.row for node in self.nodes() if node.row["row"] in TOTALS]
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -114,13 +111,8 @@ class Report:
         """Aligned text for people: money in cents that foot, down and across."""
         return render.to_table(self)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Detail rows as a pandas frame, object columns: money stays Decimal, counts stay int."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows, columns=[column.name for column in self.columns], dtype=object)
-
-    def _nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[Node]:
+        """Details and totals in printing order, each total below what it is the sum of."""
         for root in self.outline:
             yield from root.walk()
 

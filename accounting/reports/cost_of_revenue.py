@@ -6,7 +6,9 @@ does. Read from the 15-minute rollup alone, so that the time taken does not foll
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Engine, bindparam, text
@@ -15,9 +17,9 @@ from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
 from accounting.errors import InvalidInput
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.coverage import coverage
-from accounting.reports.exact import minus
+from accounting.reports.exact import ZERO
 from accounting.reports.query import ReportQuery
-from accounting.reports.reconcile import booked, footer
+from accounting.reports.reconcile import control, footer
 from accounting.reports.slices import Slice, labels, slices
 from accounting.reports.statement_lines import LINES, UNMAPPED, PurposePolicy, read_policy
 from accounting.reports.sums import COSTS, MEASURES, Sums
@@ -35,7 +37,7 @@ GROUP_BY = (*GRAINS, *DIMENSIONS)
 
 _SUMS = text(
     f"""
-    SELECT width_bucket(bucket, :starts) AS slice, seller, model, purpose, charge_status, billing_currency, {MEASURES}
+    SELECT width_bucket(bucket, (SELECT :starts)) AS slice, seller, model, purpose, charge_status, billing_currency, {MEASURES}
     FROM rollup_15m WHERE tenant = :tenant AND bucket >= :since AND bucket < :until GROUP BY 1, 2, 3, 4, 5, 6
     """
 ).bindparams(bindparam("starts", type_=ARRAY(TIMESTAMP(timezone=True))))
@@ -49,20 +51,23 @@ def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) 
     line and a total; a currency each. A cell without usage is 0; one whose usage is all unpriced is None.
     """
     query.check_group_by(GROUP_BY)
+    if query.limit is not None:
+        raise InvalidInput("limit", query.limit, "the statement has all its rows, as they add up to the ledger")
     grain, dimensions = _breakdown(query)
     with read_only(engine, context.tenant) as connection:
-        connection.execute(text("SET LOCAL work_mem = '64MB'"))  # Groups fit, but the planner thinks of far more and would sort.
+        # The groups fit in memory; the planner expects far more of them and would sort on disk.
+        connection.execute(text("SET LOCAL work_mem = '64MB'"))
         policy = read_policy(connection)
         parts = slices(query, grain, policy.starts)
         found = _read(connection, context, query, parts)
-        control = booked(connection, context, query)
+        checked = control(connection, context, query)
     columns = _columns(dimensions, labels(parts))
     currencies = sorted({context.billing_currency, *(row.billing_currency for row in found)})
     outline = [_total(currency, found, parts, policy, dimensions) for currency in currencies]
     feet: list[Footer] = []
     for node in outline:
-        feet += footer(node.row["billing_currency"], node.row["effective_cost"], control)
-    return Report(NAME, query, columns, tuple(outline), coverage(row._mapping for row in found), feet)
+        feet += footer(node.row["billing_currency"], node.row["effective_cost"], checked)
+    return Report(NAME, query, columns, tuple(outline), coverage(found), feet)
 
 
 def _breakdown(query: ReportQuery) -> tuple[Any, tuple[str, ...]]:
@@ -87,22 +92,28 @@ def _columns(dimensions: tuple[str, ...], periods: list[str]) -> tuple[Column, .
         *(Column(period, "money") for period in periods),
         Column("effective_cost", "money", plus=tuple(periods)),
         *(Column(name, "money", table=False) for name in COSTS if name != "effective_cost"),
-        *(Column(name, "count", table=name == "events") for name in ("events", "unpriced_events", "pending_events", "tokens")),
+        *(
+            Column(name, "count", table=name == "events")
+            for name in ("events", "unpriced_events", "pending_events", "tokens")
+        ),
     )
 
 
-def _total(currency: str, found: Iterable[Any], parts: Sequence[Slice], policy: PurposePolicy, dimensions: tuple[str, ...]) -> Node:
+def _total(
+    currency: str, found: Iterable[Any], parts: Sequence[Slice], policy: PurposePolicy, dimensions: tuple[str, ...]
+) -> Node:
     """The total of one currency with its subtotals and details."""
-    details: dict[tuple[str, ...], _Cells] = {}
-    subtotals: dict[str, _Cells] = {}
-    total = _Cells(labels(parts))
+    periods = labels(parts)
+    details: defaultdict[tuple[str, ...], _Cells] = defaultdict(lambda: _Cells(periods))
+    subtotals: defaultdict[str, _Cells] = defaultdict(lambda: _Cells(periods))
+    total = _Cells(periods)
     for row in found:
         if row.billing_currency != currency:
             continue
         part = parts[row.slice - 1]
         line = policy.line(row.purpose, part.day)
         key = (line, *(getattr(row, name) for name in dimensions))
-        for cells in (details.setdefault(key, _Cells(total.labels)), subtotals.setdefault(line, _Cells(total.labels)), total):
+        for cells in (details[key], subtotals[line], total):
             cells.add(part.label, row)
     lines = [name for name in (*LINES, UNMAPPED) if name in subtotals]
     children = tuple(_line(currency, line, subtotals[line], details, dimensions) for line in lines)
@@ -113,21 +124,31 @@ def _line(
     currency: str, line: str, subtotal: _Cells, details: dict[tuple[str, ...], _Cells], dimensions: tuple[str, ...]
 ) -> Node:
     own = sorted(key for key in details if key[0] == line)
-    rows = [_row("detail", currency, line, dict(zip(dimensions, key[1:], strict=True)), details[key], dimensions) for key in own]
+    rows = [
+        _row("detail", currency, line, dict(zip(dimensions, key[1:], strict=True)), details[key], dimensions)
+        for key in own
+    ]
     return Node(_row("subtotal", currency, line, {}, subtotal, dimensions), tuple(Node(row) for row in rows))
 
 
 class _Cells:
-    """Sums of one row: by period and in all."""
+    """Sums of one row: by period, where there was any usage, and in all."""
 
     def __init__(self, periods: Sequence[str]) -> None:
-        self.labels = periods
-        self.by_period = {label: Sums() for label in periods}
+        self.periods = periods
+        self.by_period: defaultdict[str, Sums] = defaultdict(Sums)
         self.all = Sums()
 
     def add(self, period: str, row: Any) -> None:
         self.by_period[period].add(row)
         self.all.add(row)
+
+    def amounts(self) -> dict[str, Decimal | None]:
+        """Effective cost of every period."""
+        return {
+            label: self.by_period[label].cost("effective_cost") if label in self.by_period else ZERO
+            for label in self.periods
+        }
 
 
 def _row(
@@ -138,7 +159,10 @@ def _row(
         "billing_currency": currency,
         "statement_line": line,
         **{name: named.get(name) for name in dimensions},
-        **{period: sums.cost("effective_cost") for period, sums in cells.by_period.items()},
-        **{name: cells.all.cost(name) for name in ("effective_cost", *(name for name in COSTS if name != "effective_cost"))},
+        **cells.amounts(),
+        **{
+            name: cells.all.cost(name)
+            for name in ("effective_cost", *(name for name in COSTS if name != "effective_cost"))
+        },
         **cells.all.counts(),
     }

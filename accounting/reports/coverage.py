@@ -10,7 +10,7 @@ from accounting.reports.exact import percent
 STATUSES = ("priced", "unpriced", "pending_settlement")
 
 
-def coverage(sums: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def coverage(sums: Iterable[Any]) -> list[dict[str, Any]]:
     """One row a status, all three always.
 
     Args:
@@ -21,8 +21,8 @@ def coverage(sums: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     found = {status: dict.fromkeys(("events", "input_tokens", "output_tokens"), 0) for status in STATUSES}
     for row in sums:
-        for name, value in found[row["charge_status"]].items():
-            found[row["charge_status"]][name] = value + int(row[name])
+        for name, value in found[row.charge_status].items():
+            found[row.charge_status][name] = value + int(getattr(row, name))
     events = sum(counts["events"] for counts in found.values())
     tokens = sum(counts["input_tokens"] + counts["output_tokens"] for counts in found.values())
     return [_row(status, counts, events, tokens) for status, counts in found.items()]

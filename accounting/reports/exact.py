@@ -10,7 +10,7 @@ from accounting.errors import MoneyError
 ZERO = Decimal(0)
 _EXACT = Context(prec=120, traps=[Inexact, InvalidOperation])
 _RATIO = Context(prec=120, rounding=ROUND_HALF_EVEN)
-_STORED_SCALE = 18
+STORED_SCALE = 18
 
 
 def plus(left: Decimal, right: Decimal) -> Decimal:
@@ -33,7 +33,7 @@ def total(amounts: Iterable[Decimal]) -> Decimal:
 
 def stored_units(amount: Decimal) -> int:
     """The amount as a whole number of 10^-18, the scale of stored sums."""
-    return int(_EXACT.quantize(amount, Decimal(1).scaleb(-_STORED_SCALE)).scaleb(_STORED_SCALE, _EXACT))
+    return int(_EXACT.quantize(amount, Decimal(1).scaleb(-STORED_SCALE)).scaleb(STORED_SCALE, _EXACT))
 
 
 def percent(part: Decimal | int, whole: Decimal | int, places: int = 4) -> Decimal | None:

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from accounting.money import round_to_cents, split, to_minor
-from accounting.reports.exact import stored_units
+from accounting.money import CENT_SCALE, MINOR_SCALE, round_to_cents, split
+from accounting.reports.exact import STORED_SCALE, ZERO, minus, stored_units, total
 
 if TYPE_CHECKING:
     from accounting.reports.base import Column, Node
 
 Cents = dict[str, int]
+_CENT: int = 10 ** (MINOR_SCALE - CENT_SCALE)
+_STORED_IN_MINOR: int = 10 ** (STORED_SCALE - MINOR_SCALE)
 
 
 def printed(roots: Sequence[Node], columns: Sequence[Column]) -> list[tuple[Node, Cents]]:
@@ -47,11 +49,11 @@ def _root_cents(root: Node, columns: Sequence[Column]) -> Cents:
     for column in columns:
         amount = root.row[column.name] if column.kind == "money" else None
         if amount is not None and not _derived(column):
-            cents[column.name] = round_to_cents(to_minor(amount))
+            cents[column.name] = _rounded(amount)
     for column in columns:
         if column.plus and not column.minus and root.row[column.name] is not None:
             names = [name for name in column.plus if root.row[name] is not None]
-            parts = foot(round_to_cents(to_minor(root.row[column.name])), [root.row[name] for name in names])
+            parts = foot(_rounded(root.row[column.name]), [root.row[name] for name in names])
             cents |= dict(zip(names, parts, strict=True))
     return cents
 
@@ -63,7 +65,9 @@ def _across(cents: Cents, columns: Sequence[Column]) -> Cents:
         if not _derived(column) or (column.minus and not all(name in cents for name in (*column.plus, *column.minus))):
             continue
         if any(name in cents for name in column.plus):
-            found[column.name] = sum(cents.get(name, 0) for name in column.plus) - sum(cents[name] for name in column.minus)
+            found[column.name] = sum(cents.get(name, 0) for name in column.plus) - sum(
+                cents[name] for name in column.minus
+            )
     return found
 
 
@@ -75,11 +79,18 @@ def foot(target: int, amounts: Sequence[Decimal]) -> list[int]:
     units = [stored_units(amount) for amount in amounts]
     ids = [f"{at:09d}" for at in range(len(units))]
     gains, losses = [max(unit, 0) for unit in units], [max(-unit, 0) for unit in units]
-    lost = round_to_cents(to_minor(sum((-amount for amount in amounts if amount < 0), Decimal(0)))) if any(losses) else 0
+    lost = _rounded(total(minus(ZERO, amount) for amount in amounts if amount < 0))
     gained = target + lost
     if gained < 0 or not any(gains):
         gained, lost = 0, -target
     return [plus - minus for plus, minus in zip(_shares(gained, gains, ids), _shares(lost, losses, ids), strict=True)]
+
+
+def _rounded(amount: Decimal) -> int:
+    """Whole cents, half to even, of an amount with up to 18 decimals; what is below a minor unit can only break a tie."""
+    minor, rest = divmod(stored_units(amount), _STORED_IN_MINOR)
+    tie = 2 * (minor % _CENT) == _CENT
+    return round_to_cents(minor + 1 if rest and tie else minor)
 
 
 def _shares(cents: int, weights: list[int], ids: list[str]) -> list[int]:

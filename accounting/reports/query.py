@@ -16,7 +16,9 @@ BUCKET = timedelta(minutes=15)
 EARLIEST, LATEST = date(1970, 1, 1), date(2200, 1, 1)
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
 
 
 @dataclass(frozen=True)

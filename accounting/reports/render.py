@@ -32,13 +32,13 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def to_csv(report: Report) -> str:
-    """One heading and one width throughout: details, totals, then `coverage:STATUS` and `footer:NAME` rows; unknown is empty."""
+    """One heading and one width throughout: details above their totals, then `coverage:STATUS` and `footer:NAME` rows; unknown is empty."""
     names = [column.name for column in report.columns]
     text = io.StringIO()
     writer = csv.DictWriter(text, [*names, *_EXTRA], restval="", extrasaction="ignore", lineterminator="\r\n")
     writer.writeheader()
-    for row in (*report.rows, *report.totals):
-        writer.writerow(_plain(row))
+    for node in report.nodes():
+        writer.writerow(_plain(node.row))
     for row in report.coverage:
         writer.writerow(_plain({**row, "row": f"coverage:{row['status']}"}))
     for line in report.footer:
@@ -52,7 +52,9 @@ def to_table(report: Report) -> str:
     columns = [column for column in report.columns if column.table and (several or column.name != "billing_currency")]
     lines = [_cells(node, cents, columns) for node, cents in printed(report.outline, report.columns)]
     asked = report.query
-    heading = f"{report.name}  {asked.start.isoformat()} to {asked.end.isoformat()}  {asked.tz}{_currency(report, several)}"
+    heading = (
+        f"{report.name}  {asked.start.isoformat()} to {asked.end.isoformat()}  {asked.tz}{_currency(report, several)}"
+    )
     blocks = [
         heading,
         _aligned([[column.name for column in columns], *lines], [column.kind == "text" for column in columns]),
@@ -81,7 +83,9 @@ def _currency(report: Report, several: bool) -> str:
 def _cells(node: Node, cents: Cents, columns: Sequence[Column]) -> list[str]:
     cells = [_cell(node.row[column.name], column, cents) for column in columns]
     if columns[0].kind == "text" and node.row["row"] not in ("detail", "user"):
-        cells[0] = f"{node.row['row']} {cells[0]}".strip().replace("_", " ") if cells[0] else node.row["row"].replace("_", " ")
+        cells[0] = (
+            f"{node.row['row']} {cells[0]}".strip().replace("_", " ") if cells[0] else node.row["row"].replace("_", " ")
+        )
     return cells
 
 
@@ -105,7 +109,10 @@ def _aligned(lines: Sequence[Sequence[str]], left: Sequence[bool]) -> str:
         return ""
     widths = [max(len(line[at]) for line in lines) for at in range(len(left))]
     padded = [
-        "  ".join(cell.ljust(width) if to_left else cell.rjust(width) for cell, width, to_left in zip(line, widths, left, strict=True))
+        "  ".join(
+            cell.ljust(width) if to_left else cell.rjust(width)
+            for cell, width, to_left in zip(line, widths, left, strict=True)
+        )
         for line in lines
     ]
     return "\n".join(line.rstrip() for line in padded)

@@ -46,6 +46,15 @@ class Sums:
             for name in COSTS:
                 self.costs[name] = plus(self.costs[name], getattr(row, name))
 
+    def merge(self, other: Sums) -> None:
+        """Adds the sums of other lines of the same currency."""
+        for status, count in other.events.items():
+            self.events[status] = self.events.get(status, 0) + count
+        self.tokens += other.tokens
+        self.priced = self.priced or other.priced
+        for name in COSTS:
+            self.costs[name] = plus(self.costs[name], other.costs[name])
+
     def cost(self, name: str) -> Decimal | None:
         """The cost; 0 where nothing was used, None where something was and none of it is priced."""
         unknown = any(count for status, count in self.events.items() if status != "priced")

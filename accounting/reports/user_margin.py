@@ -7,20 +7,20 @@ own, so that the total is the ledger's. Cost without a user stands in a row too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, text
 
 from accounting.errors import InvalidInput
 from accounting.money import from_minor
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.coverage import coverage
-from accounting.reports.exact import ZERO, minus, percent, plus
+from accounting.reports.exact import ZERO, minus, percent
 from accounting.reports.query import ReportQuery, day_start
-from accounting.reports.reconcile import incurred
+from accounting.reports.reconcile import control
 from accounting.reports.statement_lines import FREE_TIER, USER_FACING
 from accounting.reports.sums import MEASURES, Sums
 from accounting.revenue.plans import running
@@ -29,7 +29,9 @@ from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
 NAME = "user-margin"
-DESCRIPTION = "Recognised revenue, cost and margin of every user of a period, the least profitable first; free tier in and out"
+DESCRIPTION = (
+    "Recognised revenue, cost and margin of every user of a period, the least profitable first; free tier in and out"
+)
 GROUP_BY: tuple[str, ...] = ()
 NO_PLAN = "none"
 
@@ -46,3 +48,162 @@ _LEDGER = text(
     FROM rollup_user_day WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1
     """
 )
+
+COLUMNS = (
+    Column("row", "text", table=False),
+    Column("billing_currency", "text"),
+    Column("user_id", "text"),
+    Column("plans", "text"),
+    Column("recognised_revenue", "money"),
+    Column("effective_cost", "money"),
+    Column("margin", "money", plus=("recognised_revenue",), minus=("effective_cost",)),
+    Column("margin_pct", "percent"),
+    Column("free_tier_cost", "money", table=False),
+    Column("events", "count"),
+    *(Column(name, "count", table=False) for name in ("unpriced_events", "pending_events", "tokens")),
+)
+
+
+def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
+    """Margins of a period, one row a user, by margin ascending; a user whose cost is unknown comes last.
+
+    `from` and `to` are reporting days of the tenant. A user without revenue keeps a row (margin_pct None), as does a subscriber
+    without usage. With `limit`, the users left out are one row `remaining_users`, so that rows always add up to the totals:
+    total_free_tier_in (users' requests of every purpose) and total (all spend, the ledger's); total_free_tier_out leaves out the
+    cost of purposes free and trial.
+
+    Raises InvalidInput where `tz` is not the tenant's reporting zone: costs by user are kept by its days only.
+    """
+    query.check_group_by(GROUP_BY)
+    first, until = _days(query, context)
+    parameters = {"tenant": context.tenant, "first": first, "until": until}
+    with read_only(engine, context.tenant) as connection:
+        found = connection.execute(
+            _SUMS, {**parameters, "user_facing": list(USER_FACING), "free_tier": list(FREE_TIER)}
+        ).all()
+        subscriptions = running(connection, context, first, until)
+        ledger = {row.billing_currency: row.incurred for row in connection.execute(_LEDGER, parameters)}
+        statement = control(connection, context, query).incurred
+    revenue = recognised(subscriptions, first, until)
+    plans = _plans(subscriptions)
+    outline: list[Node] = []
+    feet: list[Footer] = []
+    for currency in sorted({context.billing_currency, *ledger, *(currency for _, currency in revenue)}):
+        earned = {user: minor for (user, of), minor in revenue.items() if of == currency}
+        nodes = _outline(
+            currency, [row for row in found if row.billing_currency == currency], earned, plans, query.limit
+        )
+        outline += nodes
+        feet += _footer(currency, nodes[0].row["effective_cost"], ledger, statement)
+    return Report(NAME, query, COLUMNS, tuple(outline), coverage(found), feet)
+
+
+def _days(query: ReportQuery, context: TenantContext) -> tuple[date, date]:
+    if query.tz != context.reporting_tz:
+        reason = (
+            f"costs by user are kept by days of the tenant's reporting zone {context.reporting_tz}; ask in that zone"
+        )
+        raise InvalidInput("tz", query.tz, reason)
+    return _day("from", query.start, query.since, query), _day("to", query.end, query.until, query)
+
+
+def _day(field: str, asked: date | datetime, instant: datetime, query: ReportQuery) -> date:
+    day = instant.astimezone(query.zone).date()
+    if day_start(day, query.zone) != instant:
+        raise InvalidInput(field, asked.isoformat(), f"is not the start of a day in {query.tz}")
+    return day
+
+
+def _plans(subscriptions: Iterable[Subscription]) -> dict[str, str]:
+    """User -> keys of the plans subscribed in the period."""
+    found: dict[str, set[str]] = {}
+    for subscription in subscriptions:
+        found.setdefault(subscription.user_id, set()).add(subscription.plan)
+    return {user: ", ".join(sorted(keys)) for user, keys in found.items()}
+
+
+class _Account:
+    """What one row stands for: revenue in minor units, and sums of its lines in and out of the free tier."""
+
+    def __init__(self, revenue: int = 0) -> None:
+        self.revenue = revenue
+        self.sums, self.free, self.paid = Sums(), Sums(), Sums()
+
+    def add(self, row: Any) -> None:
+        self.sums.add(row)
+        (self.free if row.free_tier else self.paid).add(row)
+
+    def merge(self, other: _Account) -> None:
+        self.revenue += other.revenue
+        self.sums.merge(other.sums)
+        self.free.merge(other.free)
+        self.paid.merge(other.paid)
+
+    def without_free_tier(self) -> _Account:
+        rest = _Account(self.revenue)
+        rest.sums, rest.paid = self.paid, self.paid
+        return rest
+
+    def row(self, kind: str, currency: str, user: str | None = None, plans: str | None = None) -> Row:
+        revenue, cost = from_minor(self.revenue), self.sums.cost("effective_cost")
+        margin = None if cost is None else minus(revenue, cost)
+        return {
+            "row": kind,
+            "billing_currency": currency,
+            "user_id": user,
+            "plans": plans,
+            "recognised_revenue": revenue,
+            "effective_cost": cost,
+            "margin": margin,
+            "margin_pct": None if margin is None else percent(margin, revenue),
+            "free_tier_cost": self.free.cost("effective_cost"),
+            **self.sums.counts(),
+        }
+
+
+def _outline(
+    currency: str, found: Sequence[Any], earned: dict[str, int], plans: dict[str, str], limit: int | None
+) -> list[Node]:
+    """The total with what it is the sum of, and beside it the total without free tier."""
+    users = {user: _Account(revenue) for user, revenue in earned.items()}
+    nobody, apart, facing, every = _Account(), _Account(), _Account(), _Account()
+    for row in found:
+        (users.setdefault(row.user_id, _Account()) if row.user_id else nobody if row.user_facing else apart).add(row)
+    rows = [account.row("user", currency, user, plans.get(user, NO_PLAN)) for user, account in users.items()]
+    rows.sort(key=lambda row: (row["margin"] is None, row["margin"] or ZERO, row["user_id"]))
+    shown = rows[:limit]
+    rest = _Account()
+    for row in rows[len(shown) :]:
+        rest.merge(users[row["user_id"]])
+    if len(rows) > len(shown):
+        shown.append(rest.row("remaining_users", currency))
+    if nobody.sums.events:
+        shown.append(nobody.row("no_user", currency))
+    for account in (*users.values(), nobody):
+        facing.merge(account)
+    every.merge(facing)
+    every.merge(apart)
+    children = [Node(facing.row("total_free_tier_in", currency), tuple(Node(row) for row in shown))]
+    if apart.sums.events:
+        children.append(Node(apart.row("not_user_facing", currency)))
+    return [
+        Node(every.row("total", currency), tuple(children)),
+        Node(facing.without_free_tier().row("total_free_tier_out", currency)),
+    ]
+
+
+def _footer(
+    currency: str, reported: Decimal | None, ledger: dict[str, Decimal], statement: Mapping[str, Decimal]
+) -> list[Footer]:
+    own, other = ledger.get(currency, ZERO), statement.get(currency, ZERO)
+    lines = [
+        ("ledger_total", own, "effective cost of the ledger by user and reporting day, summed without grouping"),
+        ("difference", minus(reported or ZERO, own), "report less ledger; 0 or the report is wrong"),
+        ("cost_of_revenue_total", other, "total of the cost-of-revenue statement of the same period"),
+        (
+            "cost_of_revenue_difference",
+            minus(own, other),
+            "ledger by user less ledger by quarter hour; 0 or a rollup is wrong",
+        ),
+    ]
+    return [Footer(name, amount, currency, note) for name, amount, note in lines]

@@ -11,8 +11,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from accounting.errors import InvalidInput
-from accounting.revenue.plans import make_subscription, plan_keys, write_subscriptions
+from accounting.revenue.plans import plan_keys, write_subscriptions
 from accounting.revenue.recognise import Subscription
+from accounting.revenue.subscriptions import make_subscription
 from accounting.storage.engine import transaction
 from accounting.tenant import TenantContext
 

@@ -75,7 +75,7 @@ def attach(data_dir: Path | None = None, *, timeout: float = 60.0) -> EmbeddedSe
     """
     if not sys.platform.startswith("linux"):
         raise ConfigurationError(
-            f"platform {sys.platform!r}: the embedded PostgreSQL needs Linux (flock, prctl, pidfd); set DATABASE_URL"
+            f"platform {sys.platform!r}: the embedded PostgreSQL needs Linux (flock, prctl, /proc); set DATABASE_URL"
         )
     data = _data_folder(data_dir)
     deadline = time.monotonic() + timeout

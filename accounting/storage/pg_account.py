@@ -105,6 +105,7 @@ def spawn(
             os.setgid(account.gid)
             os.setuid(account.uid)
         os.umask(0o077)
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
         # After the change of user, which clears it.
         if libc.prctl(_PR_SET_PDEATHSIG, int(dies_with_us), 0, 0, 0) != 0 or os.getppid() != parent:
             os._exit(1)

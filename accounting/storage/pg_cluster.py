@@ -67,10 +67,12 @@ def plan(data: Path, major: int) -> Layout:
         home = system_folder() / secrets.token_hex(8)
         home.mkdir()
         home.chmod(0o711)
+        (home / "data-folder").write_text(f"{data}\n", "utf-8")  # whose it is, for whoever finds it
         link.symlink_to(home)
         cluster = home / cluster.name
     socket_dir = home / "run"
-    if len(os.fsencode(socket_dir / f".s.PGSQL.{PORT}")) > _LONGEST_SOCKET_PATH:
+    # libpq takes a comma in a host for the end of its name.
+    if len(os.fsencode(socket_dir / f".s.PGSQL.{PORT}")) > _LONGEST_SOCKET_PATH or "," in str(socket_dir):
         socket_dir = _short_folder(account) / hashlib.sha256(os.fsencode(data.resolve())).hexdigest()[:16]
     make_private(socket_dir, account)
     return Layout(data, cluster, socket_dir, data / "server.log", account)

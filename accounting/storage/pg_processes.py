@@ -42,7 +42,7 @@ def serving(cluster: Path) -> list[int]:
     return sorted(found)
 
 
-def clear_leftovers(cluster: Path) -> None:
+def clear_leftovers(cluster: Path, socket_dir: Path) -> None:
     """End what an earlier supervisor or a killed postmaster left running, so that a new server can start.
 
     A postmaster gets SIGINT (its supervisor's death has sent that already) and time for its shutdown checkpoint;
@@ -63,8 +63,9 @@ def clear_leftovers(cluster: Path) -> None:
             for pid in remaining:
                 _tell(told, pid, signal.SIGQUIT if waited < _ORPHAN_GRACE_S else signal.SIGKILL)
         time.sleep(0.02)
-    # A pid file from before a reboot may name a process that is now something else; PostgreSQL would refuse to start.
-    (cluster / "postmaster.pid").unlink(missing_ok=True)
+    # These may name a pid that is now another process, or a zombie that nobody collects: PostgreSQL would not start.
+    for stale in (cluster / "postmaster.pid", *socket_dir.glob(".s.PGSQL.*")):
+        stale.unlink(missing_ok=True)
 
 
 def _tell(told: set[tuple[int, signal.Signals]], pid: int, what: signal.Signals) -> None:

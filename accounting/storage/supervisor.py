@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from types import FrameType
 from typing import BinaryIO
 
 from accounting.errors import ConfigurationError, StorageUnavailable, TokencogsError
@@ -31,6 +29,7 @@ START_RETRY_S = 30.0
 FIRST_START_ATTEMPTS = 3
 SHUTDOWN_S = 120.0
 LOG_LIMIT_BYTES = 16 * 1024 * 1024
+AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
 
 
 class Supervisor:
@@ -51,15 +50,14 @@ class Supervisor:
 
     def run(self) -> None:
         """Start the server, restart it after a crash, return when it has stopped for want of clients or by SIGTERM."""
-        signal.signal(signal.SIGTERM, self._on_sigterm)
-        signal.signal(signal.SIGINT, self._on_sigterm)
+        signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
         if not self.layout.cluster.exists():
             pg_cluster.make_cluster(self.layout, self.binaries)
         last_ready: float | None = None
         began, attempts = time.monotonic(), 0
         while not self.told_to_stop:
             attempts += 1
-            pg_processes.clear_leftovers(self.layout.cluster)
+            pg_processes.clear_leftovers(self.layout.cluster, self.layout.socket_dir)
             server = spawn(
                 pg_cluster.server_command(self.layout, self.binaries), self.layout.account, signal.SIGINT, self.log
             )
@@ -80,19 +78,15 @@ class Supervisor:
     def _watch(self, server: subprocess.Popen[bytes]) -> bool:
         """Wait until the server ends or should end; whether it has been ready. Its state is published once it is."""
         ready = False
-        ended = os.pidfd_open(server.pid)
-        try:
-            while not self._should_stop():
-                if not ready and pg_processes.is_ready(self.layout.cluster, server.pid):
-                    ready = True
-                    pg_handshake.write_state(self.data, self._ready_state(server.pid))
-                    _say(f"server {server.pid} is ready")
-                if select.select([ended], [], [], POLL_S if ready else POLL_WHILE_STARTING_S)[0]:
-                    server.wait()
-                    break
-                self._trim_log()
-        finally:
-            os.close(ended)
+        while server.poll() is None and not self._should_stop():
+            if not ready and pg_processes.is_ready(self.layout.cluster, server.pid):
+                ready = True
+                pg_handshake.write_state(self.data, self._ready_state(server.pid))
+                _say(f"server {server.pid} is ready")
+            self._trim_log()
+            # Sleeps, but for less when the server ends or somebody tells us to.
+            caught = signal.sigtimedwait(AWAITED, POLL_S if ready else POLL_WHILE_STARTING_S)
+            self.told_to_stop = caught is not None and caught.si_signo != signal.SIGCHLD
         return ready
 
     def _should_stop(self) -> bool:
@@ -130,9 +124,6 @@ class Supervisor:
     def _log_tail(self) -> str:
         lines = self.layout.log.read_text("utf-8", "replace").splitlines()
         return " | ".join(lines[-8:])
-
-    def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
-        self.told_to_stop = True
 
 
 def linger_seconds() -> float:

@@ -134,6 +134,7 @@ usage_events = Table(
     _may("trace_id"),
     _may("tags", JSONB),
     _may("context_tokens", Integer),
+    _must("usage_known", Boolean),
     _must("cache_read_known", Boolean),
     *[_must(name, Integer) for name in USAGE_COLUMNS],
     _must("body_hash", LargeBinary),

@@ -139,7 +139,9 @@ def _tariff(row: Any, prices: Sequence[Any]) -> Tariff:
         checked_on=row.checked_on,
     )
     if tariff.sku_price_id != row.sku_price_id or tariff.hash != row.hash:
-        raise PriceBookError(f"tariff {row.sku_price_id} of {row.seller} for {row.model}: the row does not match its hash")
+        raise PriceBookError(
+            f"tariff {row.sku_price_id} of {row.seller} for {row.model}: the row does not match its hash"
+        )
     return tariff
 
 
@@ -171,7 +173,9 @@ def _tariff_row(tariff: Tariff) -> tuple[Any, ...]:
 
 def _price_rows(tariff: Tariff) -> list[tuple[Any, ...]]:
     """One row a class that can be priced; a fallback repeats the price it takes, so that SQL multiplies without a second look-up."""
-    taken = [(token_class, None, price) for token_class, price in tariff.prices.items()]
+    taken: list[tuple[str, str | None, int]] = [
+        (token_class, None, price) for token_class, price in tariff.prices.items()
+    ]
     taken += [(token_class, used, tariff.prices[used]) for token_class, used in tariff.fallbacks.items()]
     rows: list[tuple[Any, ...]] = []
     for token_class, used, price in taken:

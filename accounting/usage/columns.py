@@ -66,6 +66,8 @@ _TEXT: dict[str, Callable[[Any], str | None]] = {
     "tags": lambda tags: None if tags is None else msgspec.json.encode(tags, order="sorted").decode(),
     "reported_cost_usd": lambda cost: None if cost is None else format(cost, "f"),
 }
+_NO_COUNTS = (0,) * len(_SENT)
+_CACHE_READ = _SENT.index("cache_read_tokens")
 EARLIEST = np.datetime64("2000-01-01T00:00:00", "us").astype(np.int64)
 AHEAD = timedelta(hours=24)
 
@@ -77,7 +79,7 @@ class Prepared:
     Attributes:
         sent: rows of the body. rejected: those not kept, with reasons.
         indexes: position in the body of each kept row, shape (n,).
-        batch: columns TOP, `cache_read_known` (bool), USAGE_COLUMNS (int32) and `body_hash` (16 bytes), n rows.
+        batch: columns TOP, `usage_known` and `cache_read_known` (bool), USAGE_COLUMNS (int32) and `body_hash` (16 bytes), n rows.
         usage_bodies: the usage part of each kept row as JSON.
     """
 
@@ -106,14 +108,16 @@ def prepare_events(parsed: Parsed, now: datetime) -> Prepared:
         columns, usage = _columns(parsed.events)
     parsed.rejected.sort(key=lambda rejection: rejection.index)
     hashes = [hashlib.blake2b(canonical(event), digest_size=16).digest() for event in parsed.events]
-    known = pa.array([event.usage.cache_read_tokens is not None for event in parsed.events], pa.bool_())
+    known = [event.usage is not None for event in parsed.events]
+    cache_known = [event.usage is None or event.usage.cache_read_tokens is not None for event in parsed.events]
     arrays = [
         *columns.values(),
-        known,
+        pa.array(known, pa.bool_()),
+        pa.array(cache_known, pa.bool_()),
         *(pa.array(usage[name].astype(np.int32)) for name in USAGE_COLUMNS),
         pa.array(hashes, pa.binary()),
     ]
-    batch = pa.RecordBatch.from_arrays(arrays, names=[*TOP, "cache_read_known", *USAGE_COLUMNS, "body_hash"])
+    batch = pa.RecordBatch.from_arrays(arrays, names=[*TOP, "usage_known", "cache_read_known", *USAGE_COLUMNS, "body_hash"])
     bodies = [usage_body(event) for event in parsed.events]
     return Prepared(parsed.sent, parsed.rejected, parsed.indexes, batch, bodies)
 
@@ -126,8 +130,8 @@ def _columns(events: list[NativeEvent]) -> tuple[dict[str, pa.Array], dict[str, 
             columns[name] = pa.nulls(len(events), kind)
         else:
             columns[name] = pa.array(map(_TEXT[name], values) if name in _TEXT else values, kind)
-    stated = [_USAGE(event.usage) for event in events]
-    if any(event.usage.cache_read_tokens is None for event in events):
+    stated = [_NO_COUNTS if event.usage is None else _USAGE(event.usage) for event in events]
+    if any(counts[_CACHE_READ] is None for counts in stated):
         stated = [tuple(0 if count is None else count for count in counts) for counts in stated]
     counts = np.array(stated, dtype=np.int64).reshape(len(events), len(_SENT))
     sent = dict(zip(_SENT, np.ascontiguousarray(counts.T), strict=True))

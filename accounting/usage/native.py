@@ -70,6 +70,7 @@ class NativeEvent(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
         reported_cost_usd: what the provider says it charged, kept beside the calculated cost.
         context_tokens: what the engine held at the first token; None means the total input.
         score: of an eval.
+        usage: None where the call reported none (a stream without usage, a failed call): unpriced, never zero.
     """
 
     event_id: Text
@@ -77,7 +78,7 @@ class NativeEvent(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     provider: Text
     model: Text
     status: Status
-    usage: NativeUsage
+    usage: NativeUsage | None
     response_id: Text | None = None
     retry_of: Text | None = None
     queue_ms: Milliseconds | None = None
@@ -118,7 +119,7 @@ def canonical(event: NativeEvent) -> bytes:
 
 
 def usage_body(event: NativeEvent) -> bytes:
-    """The usage part of the body as JSON: what is kept as evidence."""
+    """The usage part of the body as JSON: what is kept as evidence; `null` where there was none."""
     return _CANONICAL.encode(event.usage)
 
 

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from accounting.revenue import plans
 from api.deps import AdminKey, ServiceDep, ViewerKey
 from api.openapi import problems
 from api.schemas import Plan, PlanBody, PlanList, Subscription, SubscriptionBody, SubscriptionList
 
+Wanted = Annotated[str | None, Query(pattern=r"^[^\x00]*$")]
+
 router = APIRouter(prefix="/v1", tags=["revenue"])
 
 
-@router.put("/plans/{plan}", responses=problems(400))
+@router.put("/plans/{plan}", responses=problems(400, 413))
 def put_plan(plan: str, body: PlanBody, service: ServiceDep, principal: AdminKey) -> Plan:
     """Makes a plan or renames it."""
     return Plan(**plans.put_plan(service.engine, principal.context, plan, body.display_name))
 
 
-@router.get("/plans")
+@router.get("/plans", responses=problems())
 def get_plans(service: ServiceDep, principal: ViewerKey) -> PlanList:
     """All plans."""
     return PlanList(plans=[Plan(**row) for row in plans.list_plans(service.engine, principal.context)])
 
 
-@router.put("/subscriptions/{subscription_id}", responses=problems(400))
+@router.put("/subscriptions/{subscription_id}", responses=problems(400, 413))
 def put_subscription(
     subscription_id: str, body: SubscriptionBody, service: ServiceDep, principal: AdminKey
 ) -> Subscription:
@@ -33,9 +37,9 @@ def put_subscription(
     return Subscription(**plans.put_subscription(service.engine, principal.context, subscription))
 
 
-@router.get("/subscriptions")
+@router.get("/subscriptions", responses=problems(400))
 def get_subscriptions(
-    service: ServiceDep, principal: ViewerKey, user_id: str | None = None, plan: str | None = None
+    service: ServiceDep, principal: ViewerKey, user_id: Wanted = None, plan: Wanted = None
 ) -> SubscriptionList:
     """Subscriptions, of one user or one plan where asked."""
     rows = plans.list_subscriptions(service.engine, principal.context, user_id=user_id, plan=plan)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from datetime import UTC, datetime
+from typing import Annotated
 
-from accounting.ledger.read import charge_of
 from anyio.to_thread import run_sync
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse
 
 from accounting.ledger import revise as corrections
+from accounting.ledger.read import charge_of
 from accounting.usage.columns import Prepared, prepare
 from api import body
 from api.deps import AnalystKey, IngestKey, ServiceDep
 from api.openapi import EVENT_BODY, EVENTS_BODY, problems
 from api.schemas import Charge, Corrected, IngestAnswer, VoidBody
-from api.settings import Settings
+
+EventId = Annotated[str, Path(min_length=1, max_length=256, pattern=r"^[^\x00]*$", examples=["req-1"])]
 
 router = APIRouter(prefix="/v1/usage/events", tags=["usage"])
 
@@ -35,7 +37,12 @@ async def post_events(request: Request, service: ServiceDep, principal: IngestKe
     """
     started = time.perf_counter()
     with service.admission():
-        prepared = await _prepared(request, service.settings, service)
+        sent = await body.read(request)
+
+        def parse() -> Prepared:
+            return prepare(sent.inflated(service.settings.max_inflated), ndjson=sent.ndjson, now=datetime.now(UTC))
+
+        prepared = await run_sync(parse, limiter=service.parsers)
         future = service.writer.submit(principal.context, prepared)
         # Shielded: a request given up must not cancel what the writer has in hand for it.
         result = await asyncio.shield(asyncio.wrap_future(future))
@@ -44,40 +51,26 @@ async def post_events(request: Request, service: ServiceDep, principal: IngestKe
     return JSONResponse(result.to_json())
 
 
-async def _prepared(request: Request, settings: Settings, service: ServiceDep) -> Prepared:
-    ndjson = body.is_ndjson(request.headers.get("content-type"))
-    encoding = body.encoding(request.headers.get("content-encoding"))
-    sent = await body.read_sent(request, settings.max_sent)
-
-    def parse() -> Prepared:
-        return prepare(body.inflate(sent, encoding, settings.max_inflated), ndjson=ndjson, now=datetime.now(UTC))
-
-    return await run_sync(parse, limiter=service.parsers)
-
-
-@router.post("/{event_id:path}/void", responses=problems(400, 404))
-def void_event(event_id: str, reason: VoidBody, service: ServiceDep, principal: IngestKey) -> Corrected:
+@router.post("/{event_id:path}/void", responses=problems(400, 404, 413))
+def void_event(event_id: EventId, reason: VoidBody, service: ServiceDep, principal: IngestKey) -> Corrected:
     """Undoes an event: a further row says so and its ledger lines are reversed. Doing it again changes nothing."""
     return Corrected(**corrections.void(service.engine, principal.context, event_id, reason.reason))
 
 
-@router.post("/{event_id:path}/revisions", responses=problems(400, 404, 409, 413, 415), openapi_extra=EVENT_BODY)
-async def revise_event(event_id: str, request: Request, service: ServiceDep, principal: IngestKey) -> Corrected:
+@router.post("/{event_id:path}/revisions", responses=problems(400, 404, 409, 413, 415, 429), openapi_extra=EVENT_BODY)
+async def revise_event(event_id: EventId, request: Request, service: ServiceDep, principal: IngestKey) -> Corrected:
     """Replaces what is known of an event by the one sent, of the same id. The same body again changes nothing."""
-    encoding = body.encoding(request.headers.get("content-encoding"))
-    body.is_ndjson(request.headers.get("content-type"))
-    sent = await body.read_sent(request, service.settings.max_sent)
+    with service.admission():
+        sent = await body.read(request)
 
-    def correct() -> Corrected:
-        event = body.inflate(sent, encoding, service.settings.max_inflated)
-        book = service.book(principal.context)
-        return Corrected(**corrections.revise(service.engine, principal.context, book, event_id, event))
+        def correct() -> Corrected:
+            event, book = sent.inflated(service.settings.max_inflated), service.book(principal.context)
+            return Corrected(**corrections.revise(service.engine, principal.context, book, event_id, event))
 
-    return await run_sync(correct, limiter=service.parsers)
+        return await run_sync(correct, limiter=service.parsers)
 
 
 @router.get("/{event_id:path}/charge", responses={200: {"model": Charge}, **problems(404)})
-def get_charge(event_id: str, service: ServiceDep, principal: AnalystKey) -> JSONResponse:
+def get_charge(event_id: EventId, service: ServiceDep, principal: AnalystKey) -> JSONResponse:
     """What the newest revision of an event costs, by token class, and which dated price made it."""
-    book = service.book(principal.context)
-    return JSONResponse(charge_of(service.engine, principal.context, book, event_id))
+    return JSONResponse(charge_of(service.engine, principal.context, event_id))

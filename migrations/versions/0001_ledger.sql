@@ -117,6 +117,7 @@ CREATE TABLE usage_events (
   trace_id text,
   tags jsonb,
   context_tokens integer,
+  usage_known boolean NOT NULL DEFAULT true,
   cache_read_known boolean NOT NULL,
   uncached_input_tokens integer NOT NULL,
   cache_read_tokens integer NOT NULL,

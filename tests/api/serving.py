@@ -1,12 +1,7 @@
-"""How do tests talk to a real server? One in a thread of the test's process, one as the command's own process."""
+"""How do tests talk to a real server in their own process? One in a thread, on a free port (see also tests/served.py)."""
 
 from __future__ import annotations
 
-import os
-import re
-import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -44,16 +39,15 @@ def running(database: Database, settings: Settings | None = None, app: FastAPI |
         for name, value in database.env.items():
             patch.setenv(name, value)
         app = app or create_app(settings)
-        listener = socket.create_server(("127.0.0.1", 0))
-        config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=20)
+        config = uvicorn.Config(app, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=20)
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread = threading.Thread(target=server.run)
         thread.start()
         while not server.started and thread.is_alive():
             time.sleep(0.01)
         assert server.started, "the server did not start"
         try:
-            yield Running(f"http://127.0.0.1:{listener.getsockname()[1]}", app)
+            yield Running(f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", app)
         finally:
             server.should_exit = True
             thread.join()
@@ -63,24 +57,3 @@ def make_keys(database: Database, tenant: str, **settings: str) -> dict[str, str
     """Makes a tenant and one key of each scope: scope -> key."""
     create_tenant(database.owner, tenant, tenant, **settings)
     return {scope: create_key(database.owner, tenant, scope) for scope in SCOPES}
-
-
-@contextmanager
-def process(database: Database, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """`tokencogs serve` as a process of its own, with the URL it printed; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "accounting.cli", "serve", "--port", "0", *options]
-    serving = subprocess.Popen(
-        command, env={**os.environ, **database.env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert serving.stdout is not None
-    try:
-        line = serving.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert found, line + (serving.stderr.read() if serving.stderr else "")
-        yield serving, found.group()
-    finally:
-        serving.kill()
-        serving.wait()
-        for stream in (serving.stdout, serving.stderr):
-            if stream is not None:
-                stream.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -166,8 +167,6 @@ def test_a_revision_is_refused_for_another_id_an_unknown_and_a_void_event(ingest
 def test_any_id_that_can_be_sent_can_be_named_in_a_path(
     ingest: httpx.Client, admin: httpx.Client, event_id: str
 ) -> None:
-    from urllib.parse import quote
-
     assert ingest.post(URL, content=body([event(event_id)])).json()["accepted"] == 1
     charge = admin.get(f"{URL}/{quote(event_id, safe='')}/charge")
     assert (charge.status_code, charge.json()["event_id"]) == (200, event_id)

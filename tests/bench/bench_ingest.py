@@ -17,6 +17,7 @@ import httpx
 import psycopg
 import pyarrow as pa
 from sqlalchemy import text
+from sqlalchemy.engine import make_url
 
 from accounting.ledger.check import check
 from accounting.ledger.first_charge import first_charges
@@ -148,6 +149,7 @@ def run(rounds: int = 3) -> dict[str, Any]:
     folder.chmod(0o755)
     server = embedded.attach(folder)
     owner = engine_for(server.owner_url)
+    superuser = make_url(server.superuser_url).set(database=owner.url.database).render_as_string(hide_password=False)
     migrate.upgrade(owner, today=NOW.date())
     seed_list_tariffs(owner)
     create_tenant(owner, "bench", "Bench")
@@ -164,9 +166,9 @@ def run(rounds: int = 3) -> dict[str, Any]:
                 bodies = _bodies(span, 2 * number + (name == "month"))
                 rates[name].append(_end_to_end(api.url, key, bodies))
                 staged = [first_charges(prepare(body, ndjson=False, now=NOW).batch, book, tenant)[0] for body in bodies]
-                rates["bare_1000"].append(_bare(server.superuser_url, f"bare_{name}_{number}_1", staged))
+                rates["bare_1000"].append(_bare(superuser, f"bare_{name}_{number}_1", staged))
                 rates["bare_10000"].append(
-                    _bare(server.superuser_url, f"bare_{name}_{number}_10", _regroup(staged, 10_000))
+                    _bare(superuser, f"bare_{name}_{number}_10", _regroup(staged, 10_000))
                 )
     assert [line for line in check(engine_for(server.app_url), tenant) if line.differs] == []
     with transaction(engine_for(server.app_url), "bench") as connection:

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 from sqlalchemy import Engine, text
+from sqlalchemy.engine import make_url
 
 from accounting.ledger.rollups import rebuild
 from accounting.storage import embedded, migrate
@@ -45,6 +46,7 @@ _VALUES = {
     "list_cost_e15": "2000000000000",
     "contracted_cost_e15": "2000000000000",
     "batch": "false",
+    "usage_known": "true",
     "cache_read_known": "true",
     "body_hash": "''",
     "uncached_input_tokens": "1000",
@@ -94,6 +96,7 @@ def run() -> dict[str, Any]:
     folder.chmod(0o755)
     server = embedded.attach(folder)
     owner = engine_for(server.owner_url)
+    superuser = make_url(server.superuser_url).set(database=owner.url.database).render_as_string(hide_password=False)
     migrate.upgrade(owner, today=NOW.date())
     seed_list_tariffs(owner)
     create_tenant(owner, "bench", "Bench")
@@ -105,7 +108,7 @@ def run() -> dict[str, Any]:
     for size in SIZES:
         _fill(owner, done + 1, size)
         done = size
-        with engine_for(server.superuser_url).connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        with engine_for(superuser).connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(text("VACUUM (ANALYZE) rollup_15m"))
             connection.execute(text("VACUUM (ANALYZE) rollup_user_day"))
             rows[size] = {

@@ -16,7 +16,7 @@ THREE = b'\n{"a":1}\n\n{"a":2}\r\n  \n{"a":3}'
 
 
 def read(data: bytes, *, arrays: bool = True, size: int = 2) -> list[Batch]:
-    return list(batches(io.BufferedReader(io.BytesIO(data)), "file", arrays=arrays, size=size))
+    return list(batches(io.BytesIO(data), "file", arrays=arrays, size=size))
 
 
 def test_empty_lines_are_left_out_and_still_counted() -> None:

@@ -59,7 +59,9 @@ def test_mooncake_lengths() -> None:
     p95, p99 = np.percentile(sent, [95, 99])
     assert np.log(p95 / figures.INPUT_MEDIAN) / 1.645 < figures.INPUT_SIGMA < np.log(p99 / figures.INPUT_MEDIAN) / 2.326
     p95, p99 = np.percentile(received, [95, 99])
-    assert np.log(p95 / figures.OUTPUT_MEDIAN) / 1.645 < figures.OUTPUT_SIGMA < np.log(p99 / figures.OUTPUT_MEDIAN) / 2.326
+    assert (
+        np.log(p95 / figures.OUTPUT_MEDIAN) / 1.645 < figures.OUTPUT_SIGMA < np.log(p99 / figures.OUTPUT_MEDIAN) / 2.326
+    )
 
 
 @pytest.mark.parametrize(

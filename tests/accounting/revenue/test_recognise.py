@@ -30,7 +30,12 @@ def test_an_end_in_mid_month_earns_its_days_only() -> None:
 
 def test_a_whole_month_earns_the_price_in_every_length_of_month() -> None:
     price = 19_990000000000001
-    for start, end in [((2026, 2, 1), (2026, 3, 1)), ((2028, 2, 1), (2028, 3, 1)), ((2026, 4, 1), (2026, 5, 1)), ((2026, 12, 1), (2027, 1, 1))]:
+    for start, end in [
+        ((2026, 2, 1), (2026, 3, 1)),
+        ((2028, 2, 1), (2028, 3, 1)),
+        ((2026, 4, 1), (2026, 5, 1)),
+        ((2026, 12, 1), (2027, 1, 1)),
+    ]:
         assert earned(price, date(*start), date(*end)) == price
 
 

@@ -107,7 +107,7 @@ def new_place(bin_dir: Path, below: Path = Path("/tmp")) -> Iterator[Place]:
     """A folder that any user may pass through, removed with all it holds once its server has stopped."""
     folder = Path(tempfile.mkdtemp(prefix="tokencogs-test-", dir=below))
     folder.chmod(0o711)
-    own = {"TOKENCOGS_DATA": str(folder / "data"), "TOKENCOGS_PG_BIN": str(bin_dir), "TOKENCOGS_PG_LINGER": "0.3"}
+    own = {"TOKENCOGS_DATA": str(folder / "data"), "TOKENCOGS_PG_BIN": str(bin_dir), "TOKENCOGS_PG_LINGER": "0"}
     place = Place(folder, {**os.environ, **own})
     try:
         yield place

@@ -137,7 +137,7 @@ def test_a_second_process_shares_the_server_and_keeps_it_when_the_first_is_gone(
         started = ask(first.said["app_url"], "SELECT pg_postmaster_start_time()")
         assert ask(second.said["app_url"], "SELECT pg_postmaster_start_time()") == started
         first.kill()
-        time.sleep(1.0)
+        time.sleep(0.7)  # more than two looks of the supervisor
         assert ask(second.said["app_url"], "SELECT pg_postmaster_start_time()") == started
 
 
@@ -208,8 +208,24 @@ def answers(url: str) -> bool:
 
 
 @storage
-def test_a_newcomer_never_meets_a_dying_server(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOKENCOGS_PG_LINGER", "0")
+def test_a_start_gets_past_the_files_of_a_dead_server_whose_pid_another_process_has_now(place: Place) -> None:
+    with place.client() as client:
+        cluster = Path(ask(client.said["superuser_url"], "SHOW data_directory"))
+        socket_dir = Path(place.state()["socket_dir"])
+        client.kill()
+        place.wait_until_empty()
+    owner = cluster.stat().st_uid if os.geteuid() == 0 else None
+    with subprocess.Popen(["sleep", "60"], user=owner) as other:
+        for path in (cluster / "postmaster.pid", socket_dir / ".s.PGSQL.5432.lock"):
+            path.write_text(f"{other.pid}\n{cluster}\n0\n5432\n{socket_dir}\n")
+        with place.client() as client:
+            assert ask(client.said["app_url"], "SELECT 1") == 1
+        assert other.poll() is None
+        other.kill()
+
+
+@storage
+def test_a_newcomer_never_meets_a_dying_server(here: Place) -> None:
     for pause in (0.0, 0.1, 0.3, 0.32):
         assert ask(attach().app_url, "SELECT 1") == 1
         detach()
@@ -235,10 +251,20 @@ def test_a_forked_child_keeps_the_server_until_it_ends(wheel: Place) -> None:
         assert client.process.stdout is not None
         child = next(number for number in (int(client.process.stdout.readline()) for _ in range(2)) if number)
         client.kill()
-        time.sleep(1.0)
+        time.sleep(0.7)  # more than two looks of the supervisor
         assert ask(client.said["app_url"], "SELECT 1") == 1
         os.kill(child, signal.SIGKILL)
         wheel.wait_until_empty()
+
+
+@storage
+def test_a_server_without_clients_is_kept_for_the_grace_period(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKENCOGS_PG_LINGER", "30")
+    started = ask(attach().app_url, "SELECT pg_postmaster_start_time()")
+    detach()
+    time.sleep(0.7)  # more than two looks of the supervisor
+    assert ask(attach().app_url, "SELECT pg_postmaster_start_time()") == started
+    os.kill(here.state()["supervisor_pid"], signal.SIGTERM)
 
 
 @storage
@@ -252,8 +278,28 @@ def test_attach_can_be_repeated_and_detach_stops_the_server(here: Place) -> None
 
 
 @storage
+def test_a_telling_signal_stops_the_server_cleanly_though_it_has_clients(place: Place) -> None:
+    with place.client():
+        log = place.data / "server.log"
+        seen = log.stat().st_size
+        os.kill(place.state()["supervisor_pid"], signal.SIGTERM)
+        place.wait_until_empty()
+        assert "database system is shut down" in log.read_text()[seen:]
+
+
+@storage
+def test_the_servers_log_is_cut_when_it_has_grown(wheel: Place) -> None:
+    wheel.data.mkdir(mode=0o711)
+    with (wheel.data / "server.log").open("wb") as log:
+        log.truncate(17 * 1024 * 1024)
+    with wheel.client():
+        wait_for((wheel.data / "server.log.1").exists, 10, "the old log to be set aside")
+        wait_for(lambda: (wheel.data / "server.log").stat().st_size < 100_000, 10, "the log to be cut")
+
+
+@storage
 def test_a_long_data_folder_still_gets_a_socket_path_that_the_kernel_takes(here: Place, tmp_path: Path) -> None:
-    data = here.folder / ("d" * 100) / ("e" * 100)
+    data = here.folder / ('d, "e" %20' * 10) / ("f" * 100)
     data.parent.mkdir(mode=0o711)
     server = attach(data)
     assert ask(server.app_url, "SELECT 1") == 1

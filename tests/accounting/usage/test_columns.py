@@ -51,6 +51,13 @@ def test_unknown_cache_reads_are_marked_and_not_taken_as_known_zero() -> None:
     assert batch["cache_read_known"].to_pylist() == [False, True]
 
 
+def test_missing_usage_is_a_state_of_its_own() -> None:
+    prepared = _prepare({**event("a", status="error"), "usage": None}, event("b"))
+    assert prepared.rejected == []
+    assert prepared.batch["usage_known"].to_pylist() == [False, True]
+    assert prepared.usage_bodies[0] == b"null"
+
+
 @pytest.mark.parametrize(
     ("usage", "field", "value", "numbers"),
     [

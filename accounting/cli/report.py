@@ -1,0 +1,57 @@
+"""How are reports read on a terminal? The same figures as the API's."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import msgspec
+
+from accounting.cli.group import example
+from accounting.cli.tenant_option import chosen, tenant_option
+from accounting.reports import REPORTS, run
+from accounting.reports.query import ReportQuery
+from accounting.storage.engine import app_engine
+from accounting.storage.tenants import context
+
+_NAMES = "\n\n".join(
+    f"{kind.name}: {kind.description}. Groups by {', '.join(kind.group_by) or 'nothing'}." for kind in REPORTS.values()
+)
+
+
+@click.command(
+    help=f"Print the report NAME of the period [from, to).\n\n{_NAMES}",
+    epilog=example(
+        "tokencogs report cost-of-revenue --from 2026-10-01 --to 2026-11-01 --tenant demo",
+        "tokencogs report user-margin --from 2026-10-01 --to 2026-11-01 --limit 10 --format csv",
+    ),
+)
+@click.argument("name", type=click.Choice(sorted(REPORTS)))
+@click.option("--from", "start", required=True, help="First day, or a moment with its UTC offset.")
+@click.option("--to", "end", required=True, help="First day after the period, or a moment.")
+@click.option("--tz", help="IANA zone whose days and months are meant; default: the tenant's.")
+@click.option("--group-by", help="Names with commas between; default: the report's own.")
+@click.option("--limit", type=click.IntRange(1), help="At most this many detail rows.")
+@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@tenant_option
+def report(
+    name: str,
+    start: str,
+    end: str,
+    tz: str | None,
+    group_by: str | None,
+    limit: int | None,
+    form: str,
+    tenant: str | None,
+) -> None:
+    engine = app_engine()
+    settings = context(engine, chosen(tenant))
+    query = ReportQuery.parse(start, end, tz or settings.reporting_tz, group_by, limit)
+    found = run(engine, settings, name, query)
+    if form == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(found.to_json())))
+    elif form == "csv":
+        # Bytes, so that line ends stay those of RFC 4180 as the API sends them.
+        sys.stdout.buffer.write(found.to_csv().encode())
+    else:
+        click.echo(found.to_table(), nl=False)

@@ -1,0 +1,28 @@
+"""How is the settlement run started by hand?"""
+
+from __future__ import annotations
+
+import click
+
+from accounting.cli.group import example
+from accounting.cli.tenant_option import chosen, tenant_option
+from accounting.ledger.settle import settle as run
+from accounting.storage.engine import app_engine
+from accounting.storage.tenants import context
+
+
+@click.command(
+    epilog=example("tokencogs settle --tenant demo", "tokencogs settle --tenant demo --run-id 2026-10-close")
+)
+@click.option("--run-id", help="Name of the run; that of an earlier run replays it. Default: made from the time.")
+@tenant_option
+def settle(run_id: str | None, tenant: str | None) -> None:
+    """Append the charges that depend on other events. Safe to run again: nothing is appended twice.
+
+    So far nothing depends on other events; the run counts what waits, by deployment.
+    """
+    engine = app_engine()
+    summary = run(engine, context(engine, chosen(tenant)), run_id=run_id)
+    click.echo(f"run {summary['run_id']}: {summary['charges']} charges appended")
+    for deployment, events in summary["subjects"].items():
+        click.echo(f"pending\t{deployment or '(no deployment)'}\t{events}")

@@ -1,0 +1,162 @@
+"""What does a settlement run do? It asks every settler, in order, for the charges that depend on other events, and appends them.
+
+A run is one transaction. Charge ids follow from what is settled, never from the run, so the same run again, or a later one over the
+same events, appends nothing twice.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.dialects.postgresql import insert
+
+from accounting.errors import Busy, InvalidInput
+from accounting.ledger import rollups
+from accounting.storage.engine import transaction
+from accounting.storage.tables import charges, settlement_runs
+from accounting.tenant import TenantContext
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewCharge:
+    """A ledger line that a settler yields.
+
+    Attributes:
+        charge_id: the same for the same subject, policy and part of it, in every run.
+        subject_kind, subject_id, subject_revision: event, pool_hour, contract_month or fee; its key; of an event its revision.
+        charge_period_start: UTC, the quarter hour it was incurred in; booking_period: first day of the month it is booked in.
+        category, class_: FOCUS; class_ is None or Correction. supersedes: charge_id of the line it corrects.
+        charge_status: priced, unpriced or pending_settlement.
+        events ... output_tokens: signed counts. list_cost ... billed_cost: currency units, None where not priced.
+        basis, policy, quality, sku_price_id, reason: what made the cost.
+    """
+
+    charge_id: str
+    subject_kind: str
+    subject_id: str
+    charge_period_start: datetime
+    booking_period: date
+    category: str
+    charge_status: str
+    seller: str
+    model: str
+    purpose: str
+    billing_currency: str
+    basis: str
+    subject_revision: int | None = None
+    class_: str | None = None
+    supersedes: str | None = None
+    account_id: str | None = None
+    user_id: str | None = None
+    feature: str | None = None
+    deployment: str | None = None
+    events: int = 0
+    uncached_input_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    output_tokens: int = 0
+    list_cost: Decimal | None = None
+    contracted_cost: Decimal | None = None
+    effective_cost: Decimal | None = None
+    billed_cost: Decimal | None = None
+    policy: str | None = None
+    quality: str | None = None
+    sku_price_id: int | None = None
+    reason: str | None = None
+
+
+Settler = Callable[[Connection, TenantContext], Iterable[NewCharge]]
+SETTLERS: Sequence[Settler] = ()
+"""What there is to settle, in order. Nothing yet: every charge of a provider's bill is made at ingest."""
+
+BATCH = 10_000
+
+
+def settle(
+    engine: Engine, context: TenantContext, *, run_id: str | None = None, settlers: Sequence[Settler] = SETTLERS
+) -> dict[str, Any]:
+    """Runs the settlement of a tenant; with the `run_id` of an earlier run, replays it.
+
+    Returns {"run_id", "started_at", "finished_at", "subjects": {deployment: pending events left}, "charges": lines appended}.
+    Raises Busy while another run of the tenant is at work, InvalidInput for an empty run_id.
+    """
+    if run_id is not None and not run_id.strip():
+        raise InvalidInput("run_id", run_id, "a name for the run is expected")
+    started = datetime.now(UTC)
+    name = run_id or f"{started:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+    with transaction(engine, context.tenant) as connection:
+        if not connection.execute(_ALONE, {"tenant": context.tenant}).scalar_one():
+            raise Busy(f"another settlement run of tenant {context.tenant} is at work", retry_after=60)
+        appended = sum(_append(connection, context, name, settler(connection, context)) for settler in settlers)
+        pending = _pending(connection, context)
+        finished = datetime.now(UTC)
+        _record(connection, context, name, started, finished, sum(pending.values()), appended)
+    times = {"started_at": started.isoformat(), "finished_at": finished.isoformat()}
+    return {"run_id": name, **times, "subjects": pending, "charges": appended}
+
+
+_ALONE = text("SELECT pg_try_advisory_xact_lock(hashtext('tokencogs.settlement'), hashtext(:tenant))")
+
+
+def _append(connection: Connection, context: TenantContext, run_id: str, lines: Iterable[NewCharge]) -> int:
+    """Appends the lines that are not there yet, with their rollups; returns how many were new."""
+    appended, batch = 0, []
+    for line in lines:
+        batch.append(line)
+        if len(batch) == BATCH:
+            appended += _append_batch(connection, context, run_id, batch)
+            batch = []
+    return appended + (_append_batch(connection, context, run_id, batch) if batch else 0)
+
+
+def _append_batch(connection: Connection, context: TenantContext, run_id: str, lines: Sequence[NewCharge]) -> int:
+    rollups.lock(connection, context.tenant, exclusive=False)
+    values = [asdict(line) for line in sorted(lines, key=lambda line: line.charge_id)]
+    for row in values:
+        row |= {"tenant": context.tenant, "run_id": run_id, "class": row.pop("class_")}
+    statement = insert(charges).on_conflict_do_nothing().returning(charges.c.charge_id)
+    added = list(connection.execute(statement, values).scalars())
+    if added:
+        rollups.add_lines(connection, context.reporting_tz, added)
+    return len(added)
+
+
+_ANY_PENDING = text(
+    "SELECT EXISTS (SELECT FROM rollup_15m WHERE tenant = :tenant AND charge_status = 'pending_settlement' AND events <> 0)"
+)
+_PENDING = text(
+    """
+    SELECT coalesce(deployment, '') AS deployment, sum(events)::bigint AS events FROM ledger
+    WHERE tenant = :tenant AND charge_status = 'pending_settlement' GROUP BY 1 HAVING sum(events) <> 0 ORDER BY 1
+    """
+)
+
+
+def _pending(connection: Connection, context: TenantContext) -> dict[str, int]:
+    """Events that still wait, by deployment. The rollup says first whether there are any, as the ledger is long."""
+    tenant = {"tenant": context.tenant}
+    if not connection.execute(_ANY_PENDING, tenant).scalar_one():
+        return {}
+    return {row.deployment: row.events for row in connection.execute(_PENDING, tenant)}
+
+
+def _record(
+    connection: Connection,
+    context: TenantContext,
+    name: str,
+    started: datetime,
+    finished: datetime,
+    subjects: int,
+    appended: int,
+) -> None:
+    """Notes the run; a replay keeps the first start and adds what it appended."""
+    row = {"tenant": context.tenant, "run_id": name, "started_at": started, "finished_at": finished}
+    statement = insert(settlement_runs).values(**row, subjects=subjects, charges=appended)
+    again = {"finished_at": finished, "subjects": subjects, "charges": settlement_runs.c.charges + appended}
+    connection.execute(statement.on_conflict_do_update(index_elements=["tenant", "run_id"], set_=again))

@@ -1,0 +1,65 @@
+"""Which events must stay without a price, and why? In the order of reasons.py: the first reason found stands."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from accounting.pricing import reasons
+from accounting.pricing.block import Block
+from accounting.pricing.layout import Flags, Ints
+from accounting.pricing.leaves import CLASS_OF_COLUMN, UNIT_COLUMNS, WHOLE_COLUMNS, WHOLE_OF, leaf_quantities
+from accounting.pricing.limit import may_exceed, over_limit
+from accounting.pricing.marginal import LACKS_WHOLE, REASONING_APART, REQUESTS_PRICED
+from accounting.usage.classes import PARTS
+
+
+def refuse(block: Block, cache_read_known: Flags | None) -> None:
+    """Fills the reasons of a block whose positions and costs are known."""
+    if cache_read_known is not None and not cache_read_known.all():
+        block.refuse((~cache_read_known).nonzero()[0], reasons.CACHE_READ_UNKNOWN)
+    for events, reason in block.impossible:
+        block.refuse(events, reason)
+    _refuse_inconsistent(block)
+    _refuse_without_price(block)
+    if may_exceed(block.book.marginal, block.largest):
+        (some,) = (block.reason == reasons.PRICED).nonzero()
+        above = over_limit(block.book.prices, block.position[some], _leaves(block, some))
+        block.refuse(some[above], reasons.OVER_LIMIT)
+
+
+def _refuse_inconsistent(block: Block) -> None:
+    """Parts larger than their whole; reasoning is a part of output whether or not it has a price."""
+    counts = block.counts
+    for part, whole in WHOLE_OF.items():
+        if part in counts:
+            some = block.where(part)
+            inside = sum(counts[other][some] for other in PARTS[whole] if other in counts)
+            block.refuse(some[inside > (counts[whole][some] if whole in counts else 0)], reasons.INCONSISTENT)
+    if "reasoning_tokens" in counts:
+        np.greater(counts["reasoning_tokens"], counts.get("output_tokens", 0), out=block.flags)
+        block.refuse(block.flags.nonzero()[0], reasons.INCONSISTENT)
+        some = block.with_trait(REASONING_APART)
+        if some.size:
+            block.refuse(some[_leaves(block, some)["output"] < 0], reasons.INCONSISTENT)
+
+
+def _refuse_without_price(block: Block) -> None:
+    """Tokens or units of a class that the event's row can't price."""
+    missing = block.book.missing
+    for name in (*WHOLE_OF, *UNIT_COLUMNS):
+        if name in block.counts:
+            some, token_class = block.where(name), CLASS_OF_COLUMN[name]
+            block.refuse(some[missing[token_class].take(block.position[some])], reasons.class_reason(token_class))
+    some = block.with_trait(LACKS_WHOLE)
+    if some.size:
+        leaves, position = _leaves(block, some), block.position[some]
+        for token_class in (CLASS_OF_COLUMN[name] for name in WHOLE_COLUMNS):
+            unpriced = missing[token_class].take(position) & (leaves[token_class] > 0)
+            block.refuse(some[unpriced], reasons.class_reason(token_class))
+
+
+def _leaves(block: Block, some: Ints) -> dict[str, Ints]:
+    traits = block.traits[some]
+    counts = {name: column[some] for name, column in block.counts.items()}
+    leaves = leaf_quantities(counts, (traits & REASONING_APART) > 0, (traits & REQUESTS_PRICED) > 0)
+    return {name: np.broadcast_to(leaf, some.shape) for name, leaf in leaves.items()}

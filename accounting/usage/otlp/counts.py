@@ -1,0 +1,102 @@
+"""What does one span say it used? Inclusive counts of any spelling become a native usage, or a contradiction with its equation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from accounting.usage.formats.counts import LIMIT, check_parts, optional_count
+from accounting.usage.formats.structure import cached_split
+from accounting.usage.native import NativeUsage
+from accounting.usage.wire import Finding, UsageContradiction
+
+Object = Mapping[str, Any]
+
+MODAL = ("audio_input", "image_input", "video_input", "audio_cache_read", "image_cache_read", "text_cache_read")
+
+
+def counts_of(attributes: Object, family: Mapping[str, tuple[str, ...]], kept: Object) -> dict[str, int]:
+    """The stated counts by slot. Two spellings of one slot must agree."""
+    found: dict[str, int] = {}
+    for slot, keys in family.items():
+        for key in keys:
+            value = attributes.get(key)
+            if value is None:
+                continue
+            if type(value) is not int or not 0 <= value <= LIMIT:
+                value = optional_count(attributes, key, kept, text=True)
+            if found.setdefault(slot, value) != value:
+                first = next(name for name in keys if attributes.get(name) is not None)
+                raise UsageContradiction("sources_disagree", f"{first} {found[slot]} <> {key} {value}", kept)
+    return found
+
+
+def usage_of(
+    counts: Mapping[str, int], family: Mapping[str, tuple[str, ...]], kept: Object, findings: list[Finding]
+) -> NativeUsage:
+    """Native usage of inclusive counts; a count that is absent is 0, as the conventions leave zeros out.
+
+    Raises UsageContradiction: `cached_exceeds_input`, `part_exceeds_whole`.
+    """
+    get = counts.get
+    total, output, reasoning = get("input", 0), get("output", 0), get("reasoning", 0)
+    cached, written = get("cache_read", 0), get("cache_write", 0)
+    if cached + written > total:
+        parts = {family[slot][0]: counts[slot] for slot in ("cache_read", "cache_write") if slot in counts}
+        check_parts((family["input"][0], total), parts, kept, reason="cached_exceeds_input")
+    made = get("audio_output", 0) + get("image_output", 0)
+    if reasoning > output or made > output:
+        slots = ("reasoning",) if reasoning > output else ("audio_output", "image_output")
+        check_parts((family["output"][0], output), {family[slot][0]: get(slot, 0) for slot in slots if slot in family}, kept)
+    usage = NativeUsage(
+        input_tokens=total,
+        cache_read_tokens=cached,
+        cache_write_tokens=written,
+        output_tokens=output,
+        reasoning_tokens=reasoning,
+        audio_output_tokens=get("audio_output", 0),
+        image_output_tokens=get("image_output", 0),
+    )
+    if not counts.keys().isdisjoint(MODAL):
+        _modalities(usage, counts, family, kept, findings)
+    return usage
+
+
+def _modalities(
+    usage: NativeUsage,
+    counts: Mapping[str, int],
+    family: Mapping[str, tuple[str, ...]],
+    kept: Object,
+    findings: list[Finding],
+) -> None:
+    """Splits the modalities into cached and fresh; like the input itself they hold their cached part."""
+    modal = {name: counts.get(f"{name}_input", 0) for name in ("image", "audio", "video")}
+    beside = usage.input_tokens - usage.cache_write_tokens
+    parts = {family[f"{name}_input"][0]: tokens for name, tokens in modal.items() if tokens}
+    check_parts((f"{family['input'][0]} without cache writes", beside), parts, kept)
+    stated = {name: counts.get(f"{name}_cache_read", 0) for name in ("text", "image", "audio")}
+    cached = usage.cache_read_tokens or 0
+    for name, tokens in stated.items():
+        if name in modal:
+            check_parts((f"{name} input", modal[name]), {f"{name} cache_read": tokens}, kept)
+    check_parts(("cache_read", cached), {f"{name} cache_read": tokens for name, tokens in stated.items()}, kept)
+    whole = {"text": beside - sum(modal.values()), **modal}
+    split, certain = cached_split(whole, cached, stated)
+    if not certain:
+        detail = f"cache_read {cached} of {whole} taken as {split}"
+        findings.append(Finding("modality_of_cache_unstated", detail))
+    usage.audio_input_tokens = modal["audio"] - split["audio"]
+    usage.image_input_tokens = modal["image"] - split["image"]
+    usage.video_input_tokens = modal["video"] - split["video"]
+    usage.audio_cache_read_tokens = split["audio"]
+
+
+def unclassified(counts: Mapping[str, int], kept: Object) -> tuple[int, tuple[Finding, ...]]:
+    """Tokens of a stated total that are in neither prompt nor completion; a total below their sum is a contradiction."""
+    total, prompt, completion = counts.get("total"), counts.get("input", 0), counts.get("output", 0)
+    if total is None or total == prompt + completion:
+        return 0, ()
+    equation = f"llm.token_count.total {total} <> prompt {prompt} + completion {completion} = {prompt + completion}"
+    if total < prompt + completion:
+        raise UsageContradiction("tokens_do_not_add_up", equation, kept)
+    return total - prompt - completion, (Finding("tokens_do_not_add_up", equation),)

@@ -1,0 +1,23 @@
+"""Is every report found by its name, and no other?"""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import create_engine
+
+from accounting.errors import NotFound
+from accounting.reports import REPORTS, ReportQuery, run
+from accounting.tenant import TenantContext
+
+
+def test_the_registry_has_both_reports_with_their_groupings() -> None:
+    assert {name: kind.group_by for name, kind in REPORTS.items()} == {
+        "cost-of-revenue": ("month", "day", "seller", "model", "purpose"),
+        "user-margin": (),
+    }
+
+
+def test_an_unknown_name_is_not_found() -> None:
+    engine = create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none")
+    with pytest.raises(NotFound, match=r"report='profit'.*cost-of-revenue, user-margin"):
+        run(engine, TenantContext("t1", "UTC", "USD"), "profit", ReportQuery.parse("2026-01-01", "2026-02-01", "UTC"))

@@ -1,0 +1,107 @@
+"""Who may call what: the table of routes in api/README.md is held to, route by route and scope by scope."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+import api as package
+from accounting.storage.tenants import SCOPES, create_key, revoke_key
+from tests.api.serving import Running
+from tests.conftest import Database
+from tests.events import event
+
+pytestmark = pytest.mark.storage
+
+README = Path(package.__file__).with_name("README.md")
+LINE = re.compile(r"^\| `(GET|POST|PUT) (/[^`]*)` \| (\w+) \|", re.MULTILINE)
+ROUTES = {(method, path): scope for method, path, scope in LINE.findall(README.read_text(encoding="utf-8"))}
+REACH = {
+    "ingest": {"none", "ingest"},
+    "viewer": {"none", "viewer"},
+    "analyst": {"none", "viewer", "analyst"},
+    "admin": {"none", "ingest", "viewer", "analyst", "admin"},
+}
+PERIOD = {"from": "2026-07-01", "to": "2026-08-01"}
+
+
+def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
+    """One harmless call of a route."""
+    url = path.format(event_id="no-such-event", name="cost-of-revenue", plan="basic", subscription_id="s1")
+    bodies: dict[str, object] = {
+        "/v1/usage/events": [],
+        "/v1/usage/events/{event_id}/void": {"reason": "x"},
+        "/v1/usage/events/{event_id}/revisions": event("no-such-event"),
+        "/v1/plans/{plan}": {"display_name": "Basic"},
+        "/v1/subscriptions/{subscription_id}": {
+            "plan": "basic",
+            "user_id": "u",
+            "monthly_price": "1",
+            "starts_on": "2026-01-01",
+        },
+    }
+    return client.request(
+        method, url, json=bodies.get(path) if method != "GET" else None, params=PERIOD if "{name}" in path else None
+    )
+
+
+def test_the_readme_names_exactly_the_routes_there_are(api: Running) -> None:
+    schema = api.client().get("/openapi.json").json()
+    served = {(method.upper(), path) for path, family in schema["paths"].items() for method in family}
+    assert set(ROUTES) == served
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(ROUTES))
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_scope_reaches_what_the_readme_says(
+    api: Running, keys: dict[str, str], method: str, path: str, scope: str
+) -> None:
+    with api.client(keys[scope]) as client:
+        answer = _call(client, method, path)
+    assert answer.status_code < 500, answer.text
+    assert answer.status_code not in (400, 401, 405), answer.text
+    assert (answer.status_code == 403) == (ROUTES[method, path] not in REACH[scope])
+
+
+@pytest.mark.parametrize(("method", "path"), sorted(ROUTES))
+def test_without_a_key_only_health_and_metrics_answer(api: Running, method: str, path: str) -> None:
+    with api.client() as client:
+        answer = _call(client, method, path)
+    assert (answer.status_code == 401) == (ROUTES[method, path] != "none")
+    if answer.status_code == 401:
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert answer.json() == {
+            "error": "Unauthenticated",
+            "field": None,
+            "value": None,
+            "message": "the API key is missing, malformed, unknown or revoked",
+        }
+
+
+def test_a_refusal_for_the_scope_says_which_is_needed(api: Running, keys: dict[str, str]) -> None:
+    with api.client(keys["viewer"]) as client:
+        answer = client.post("/v1/usage/events", content=b"[]")
+    assert answer.json()["message"] == "the key's scope 'viewer' does not reach this, which needs 'ingest'"
+
+
+def test_the_key_may_come_in_x_api_key(api: Running, keys: dict[str, str]) -> None:
+    with api.client() as client:
+        answer = client.post("/v1/usage/events", content=b"[]", headers={"x-api-key": keys["ingest"]})
+        basic = client.post("/v1/usage/events", content=b"[]", headers={"Authorization": f"Basic {keys['ingest']}"})
+    assert (answer.status_code, basic.status_code) == (200, 401)
+
+
+def test_a_revoked_key_ends_at_once(api: Running, database: Database, keys: dict[str, str]) -> None:
+    key = create_key(database.owner, "acme", "ingest")
+    with api.client(key) as client:
+        assert client.post("/v1/usage/events", content=b"[]").status_code == 200
+        revoke_key(database.owner, "acme", key[8:16])
+        assert client.post("/v1/usage/events", content=b"[]").status_code == 401
+
+
+def test_a_large_body_without_a_key_is_refused_for_the_key(api: Running) -> None:
+    with api.client() as client:
+        assert client.post("/v1/usage/events", content=b" " * 11_000_000).status_code == 401
