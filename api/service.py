@@ -99,7 +99,7 @@ class Service:
 
 def require_schema() -> None:
     """Raises StorageUnavailable unless the database answers and has the schema this code was written for."""
-    found, wanted = migrate.current(owner_engine() if has_owner() else app_engine()), _wanted_schema()
+    found, wanted = migrate.current(app_engine()), _wanted_schema()
     if found != wanted:
         raise StorageUnavailable(
             f"the schema is at revision {found}, this version needs {wanted}: run `tokencogs db upgrade`"

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
+import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +24,8 @@ from sqlalchemy.engine import URL, make_url
 from accounting.storage import embedded, migrate
 from accounting.storage.engine import engine_for
 from accounting.storage.tariffs import seed_list_tariffs
+
+SERVER_NOTE = "server-folder"
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,29 @@ def server(run_folder: Path) -> Server:
     given = os.environ.get("TOKENCOGS_TEST_SERVER")
     if given:
         return Server(make_url(given).set(drivername="postgresql+psycopg"))
-    return Server(make_url(embedded.attach(run_folder / "pg").superuser_url))
+    with (run_folder / "server.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        note = run_folder / SERVER_NOTE
+        if not note.exists():
+            folder = tempfile.mkdtemp(prefix="tokencogs-tests-", dir="/var/tmp")
+            Path(folder).chmod(0o755)  # the server's own user must reach it
+            note.write_text(folder)
+    return Server(make_url(embedded.attach(Path(note.read_text())).superuser_url))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Removes the run's server once every worker has left it."""
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        return
+    factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
+    note = factory.getbasetemp() / SERVER_NOTE
+    if note.exists():
+        folder = Path(note.read_text())
+        embedded.detach()
+        deadline = time.monotonic() + 20
+        while list(folder.rglob("postmaster.pid")) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +123,7 @@ def template(server: Server, run_folder: Path) -> str:
 
 @pytest.fixture(scope="session")
 def make_database(server: Server, template: str) -> Iterator[Callable[[], Database]]:
-    """Makes migrated databases; they are dropped when the run ends."""
+    """Makes migrated databases; on a server that outlives the run they are dropped."""
     made: list[str] = []
 
     def make() -> Database:
@@ -108,7 +135,7 @@ def make_database(server: Server, template: str) -> Iterator[Callable[[], Databa
         )
 
     yield make
-    for name in made:
+    for name in made if os.environ.get("TOKENCOGS_TEST_SERVER") else []:
         server.admin(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 

@@ -19,7 +19,7 @@ def may_exceed(marginal: Marginal, largest: Mapping[str, int]) -> bool:
     return marginal.highest_request + bound > EVENT_LIMIT
 
 
-def over_limit(prices: Mapping[str, Ints], position: Ints, leaves: Mapping[str, Ints]) -> Ints:
+def over_limit(prices: Mapping[str, Ints], position: Ints, leaves: Mapping[str, Ints | int]) -> Ints:
     """Places of events above the limit; an event at the limit is allowed.
 
     Costs are summed in float64 from parts that are not negative, so that the error is below one part in 10^13; what comes near
@@ -31,5 +31,6 @@ def over_limit(prices: Mapping[str, Ints], position: Ints, leaves: Mapping[str, 
     doubtful = np.flatnonzero(near > _SURELY_BELOW)
     costs = np.zeros(doubtful.size, object)
     for token_class, leaf in leaves.items():
-        costs += prices[token_class].take(position[doubtful]).astype(object) * leaf[doubtful].astype(object)
+        quantity = leaf[doubtful].astype(object) if isinstance(leaf, np.ndarray) else leaf
+        costs += prices[token_class].take(position[doubtful]).astype(object) * quantity
     return doubtful[np.array(costs > EVENT_LIMIT, np.bool_)]

@@ -23,24 +23,24 @@ def refuse(block: Block, cache_read_known: Flags | None) -> None:
     _refuse_without_price(block)
     if may_exceed(block.book.marginal, block.largest):
         (some,) = (block.reason == reasons.PRICED).nonzero()
-        above = over_limit(block.book.prices, block.position[some], _leaves(block, some))
+        traits, counts = block.traits[some], {name: column[some] for name, column in block.counts.items()}
+        leaves = leaf_quantities(counts, (traits & REASONING_APART) > 0, (traits & REQUESTS_PRICED) > 0)
+        above = over_limit(block.book.prices, block.position[some], leaves)
         block.refuse(some[above], reasons.OVER_LIMIT)
 
 
 def _refuse_inconsistent(block: Block) -> None:
     """Parts larger than their whole; reasoning is a part of output whether or not it has a price."""
-    counts = block.counts
     for part, whole in WHOLE_OF.items():
-        if part in counts:
+        if part in block.counts:
             some = block.where(part)
-            inside = sum(counts[other][some] for other in PARTS[whole] if other in counts)
-            block.refuse(some[inside > (counts[whole][some] if whole in counts else 0)], reasons.INCONSISTENT)
-    if "reasoning_tokens" in counts:
-        np.greater(counts["reasoning_tokens"], counts.get("output_tokens", 0), out=block.flags)
+            block.refuse(some[_left_of(block, whole, some) < 0], reasons.INCONSISTENT)
+    if "reasoning_tokens" in block.counts:
+        np.greater(block.counts["reasoning_tokens"], block.counts.get("output_tokens", 0), out=block.flags)
         block.refuse(block.flags.nonzero()[0], reasons.INCONSISTENT)
         some = block.with_trait(REASONING_APART)
         if some.size:
-            block.refuse(some[_leaves(block, some)["output"] < 0], reasons.INCONSISTENT)
+            block.refuse(some[_left_of(block, "output_tokens", some) < 0], reasons.INCONSISTENT)
 
 
 def _refuse_without_price(block: Block) -> None:
@@ -52,14 +52,22 @@ def _refuse_without_price(block: Block) -> None:
             block.refuse(some[missing[token_class].take(block.position[some])], reasons.class_reason(token_class))
     some = block.with_trait(LACKS_WHOLE)
     if some.size:
-        leaves, position = _leaves(block, some), block.position[some]
-        for token_class in (CLASS_OF_COLUMN[name] for name in WHOLE_COLUMNS):
-            unpriced = missing[token_class].take(position) & (leaves[token_class] > 0)
-            block.refuse(some[unpriced], reasons.class_reason(token_class))
+        position = block.position[some]
+        for name in WHOLE_COLUMNS:
+            if name in block.counts:
+                token_class = CLASS_OF_COLUMN[name]
+                lacking = some[missing[token_class].take(position)]
+                if lacking.size:
+                    block.refuse(lacking[_left_of(block, name, lacking) > 0], reasons.class_reason(token_class))
 
 
-def _leaves(block: Block, some: Ints) -> dict[str, Ints]:
-    traits = block.traits[some]
-    counts = {name: column[some] for name, column in block.counts.items()}
-    leaves = leaf_quantities(counts, (traits & REASONING_APART) > 0, (traits & REQUESTS_PRICED) > 0)
-    return {name: np.broadcast_to(leaf, some.shape) for name, leaf in leaves.items()}
+def _left_of(block: Block, whole: str, some: Ints) -> Ints:
+    """What is left of a whole in some events once the parts with a class of their own are taken out."""
+    left = block.counts[whole][some] if whole in block.counts else np.zeros(some.size, np.int64)
+    for part in PARTS.get(whole, ()):
+        if part in block.counts:
+            left = left - block.counts[part][some]
+    if whole == "output_tokens" and "reasoning_tokens" in block.counts:
+        apart = (block.traits[some] & REASONING_APART) > 0
+        left = left - block.counts["reasoning_tokens"][some] * apart
+    return left

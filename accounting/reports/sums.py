@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -10,18 +9,18 @@ from accounting.reports.exact import ZERO, plus
 
 COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
 
-MEASURES = ", ".join(
-    [
+
+def measures(costs: tuple[str, ...] = COSTS) -> str:
+    """SQL of the sums of rollup rows that `Sums` adds, named as it expects them."""
+    sums = [
         "sum(events)::bigint AS events",
         "sum(uncached_input_tokens + cache_read_tokens + cache_write_tokens)::bigint AS input_tokens",
         "sum(output_tokens)::bigint AS output_tokens",
-        *(f"sum({name}) AS {name}" for name in COSTS),
+        *(f"sum({name}) AS {name}" for name in costs),
     ]
-)
-"""Sums of rollup rows, named as the fields below."""
+    return ", ".join(sums)
 
 
-@dataclass
 class Sums:
     """Sums of ledger lines of one currency.
 
@@ -32,18 +31,21 @@ class Sums:
         priced: whether any line is.
     """
 
-    events: dict[str, int] = field(default_factory=dict)
-    tokens: int = 0
-    costs: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(COSTS, ZERO))
-    priced: bool = False
+    __slots__ = ("costs", "events", "priced", "tokens")
+
+    def __init__(self, costs: tuple[str, ...] = COSTS) -> None:
+        self.events: dict[str, int] = {}
+        self.tokens = 0
+        self.costs: dict[str, Decimal] = dict.fromkeys(costs, ZERO)
+        self.priced = False
 
     def add(self, row: Any) -> None:
-        """Adds one aggregated row with charge_status and MEASURES."""
+        """Adds one aggregated row with charge_status and `measures`."""
         self.events[row.charge_status] = self.events.get(row.charge_status, 0) + row.events
         self.tokens += row.input_tokens + row.output_tokens
         if row.charge_status == "priced":
             self.priced = True
-            for name in COSTS:
+            for name in self.costs:
                 self.costs[name] = plus(self.costs[name], getattr(row, name))
 
     def merge(self, other: Sums) -> None:
@@ -52,7 +54,7 @@ class Sums:
             self.events[status] = self.events.get(status, 0) + count
         self.tokens += other.tokens
         self.priced = self.priced or other.priced
-        for name in COSTS:
+        for name in self.costs:
             self.costs[name] = plus(self.costs[name], other.costs[name])
 
     def cost(self, name: str) -> Decimal | None:

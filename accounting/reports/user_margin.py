@@ -22,7 +22,7 @@ from accounting.reports.exact import ZERO, minus, percent
 from accounting.reports.query import ReportQuery, day_start
 from accounting.reports.reconcile import control
 from accounting.reports.statement_lines import FREE_TIER, USER_FACING
-from accounting.reports.sums import MEASURES, Sums
+from accounting.reports.sums import Sums, measures
 from accounting.revenue.plans import running
 from accounting.revenue.recognise import Subscription, recognised
 from accounting.storage.engine import read_only
@@ -34,11 +34,12 @@ DESCRIPTION = (
 )
 GROUP_BY: tuple[str, ...] = ()
 NO_PLAN = "none"
+COST = ("effective_cost",)
 
 _SUMS = text(
     f"""
     SELECT CASE WHEN purpose = ANY(:user_facing) THEN user_id ELSE '' END AS user_id, purpose = ANY(:user_facing) AS user_facing,
-           purpose = ANY(:free_tier) AS free_tier, charge_status, billing_currency, {MEASURES}
+           purpose = ANY(:free_tier) AS free_tier, charge_status, billing_currency, {measures(COST)}
     FROM rollup_user_day WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1, 2, 3, 4, 5
     """
 )
@@ -127,7 +128,7 @@ class _Account:
 
     def __init__(self, revenue: int = 0) -> None:
         self.revenue = revenue
-        self.sums, self.free, self.paid = Sums(), Sums(), Sums()
+        self.sums, self.free, self.paid = Sums(COST), Sums(COST), Sums(COST)
 
     def add(self, row: Any) -> None:
         self.sums.add(row)

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, TimeoutError
 
 from accounting.errors import ConfigurationError, StorageUnavailable
 from accounting.storage import embedded
@@ -105,6 +105,10 @@ def reaching() -> Iterator[None]:
         yield
     except OperationalError as error:
         raise StorageUnavailable(f"the database can't be reached: {error.orig}") from error
+    except psycopg.OperationalError as error:
+        raise StorageUnavailable(f"the database can't be reached: {error}") from error
+    except TimeoutError as error:
+        raise StorageUnavailable("every connection of this process is in use; try again") from error
 
 
 @contextmanager
@@ -113,10 +117,8 @@ def driver_connection(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
 
     A connection that broke is dropped from the pool; that raises StorageUnavailable.
     """
-    try:
+    with reaching():
         pooled = engine.raw_connection()
-    except OperationalError as error:
-        raise StorageUnavailable(f"the database can't be reached: {error.orig}") from error
     try:
         driver = pooled.driver_connection
         assert isinstance(driver, psycopg.Connection)

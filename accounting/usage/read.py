@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from accounting.errors import InvalidInput
-from accounting.usage.formats.registry import module_named
+from accounting.usage.formats.contradicted import ContradictedCall
+from accounting.usage.formats.registry import FORMATS, choose
 from accounting.usage.identity import event_id
 from accounting.usage.native import NativeEvent, normalise
 from accounting.usage.parse import Rejection, shown
@@ -65,16 +66,18 @@ class WireRead:
 
 def read(wire_format: str, pairs: Iterable[tuple[Body | list[Body], Context]]) -> WireRead:
     """Reads (body, context) pairs of one format. Raises InvalidInput for a format that no module has."""
-    module = module_named(wire_format)
-    result = WireRead(module.NAME)
+    if wire_format not in FORMATS:
+        raise InvalidInput("format", wire_format, f"is none of {', '.join(sorted(FORMATS))}")
+    result = WireRead(wire_format)
     for index, (body, context) in enumerate(pairs):
+        module = choose(wire_format, context)
         try:
             calls = module.read(body, context)
         except UsageContradiction as contradiction:
             result.suspended.append(_suspended(index, module.NAME, context, contradiction))
-            continue
-        for call in calls:
-            _book(result, index, call, context)
+        else:
+            for call in calls:
+                _book(result, index, call, context, module.NAME)
     return result
 
 
@@ -93,10 +96,13 @@ def _kept(context: Context) -> dict[str, Any]:
 
 def _suspended(index: int, name: str, context: Context, contradiction: UsageContradiction) -> Suspended:
     body = contradiction.usage_body
-    stand_in = Call(usage=None, usage_body=body, provider=context.provider or name, surface=name, model=context.model)
+    if isinstance(contradiction, ContradictedCall):
+        call = contradiction.call
+    else:
+        call = Call(usage=None, usage_body=body, provider=context.provider or name, surface=name, model=context.model)
     return Suspended(
         index,
-        event_id(stand_in, context, name),
+        event_id(call, context, name),
         contradiction.reason,
         contradiction.equation,
         name,
@@ -105,11 +111,11 @@ def _suspended(index: int, name: str, context: Context, contradiction: UsageCont
     )
 
 
-def _book(result: WireRead, index: int, call: Call, context: Context) -> None:
+def _book(result: WireRead, index: int, call: Call, context: Context, wire_format: str) -> None:
     if call.aggregate:
         result.aggregates += 1
         return
-    fields = _fields(call, context, result.wire_format)
+    fields = _fields(call, context, wire_format)
     try:
         event = msgspec.convert(fields, NativeEvent)
     except msgspec.ValidationError as error:
@@ -121,7 +127,7 @@ def _book(result: WireRead, index: int, call: Call, context: Context) -> None:
     if (fault := normalise(event)) is not None:
         result.rejected.append(Rejection(index, event.event_id, fault[0], shown(fault[1]), fault[2]))
         return
-    result.booked.append(Booked(index, event, evidence(call, context, result.wire_format), call.findings))
+    result.booked.append(Booked(index, event, evidence(call, context, wire_format), call.findings))
 
 
 _PATH = re.compile(r"`\$\.(?P<path>[^`]*)`|`(?P<missing>[a-z_]+)`$")

@@ -6,6 +6,7 @@ BEGIN
   END IF;
 END $$;
 GRANT USAGE ON SCHEMA public TO tokencogs_app;
+GRANT SELECT ON alembic_version TO tokencogs_app;
 
 -- Row-level security for one table or partition. kind: 'tenant' (rows of one tenant) or 'list' (rows without tenant are readable by all).
 CREATE FUNCTION tokencogs_protect(target regclass, kind text) RETURNS void LANGUAGE plpgsql AS $$
@@ -35,6 +36,8 @@ CREATE TABLE tenants (
   created_at timestamptz NOT NULL DEFAULT now()
 );
 SELECT tokencogs_protect('tenants', 'tenant');
+-- Forced security binds the owner too; it may list the tenants it serves, and see nothing else of them.
+CREATE POLICY owner_lists ON tenants FOR SELECT TO CURRENT_USER USING (true);
 GRANT SELECT ON tenants TO tokencogs_app;
 
 CREATE TABLE api_keys (

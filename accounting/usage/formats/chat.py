@@ -92,6 +92,6 @@ def _unclassified(given: Answer, identity: dict[str, int], findings: list[Findin
     parts = " + ".join(f"{name} {number}" for name, number in identity.items())
     equation = f"total_tokens {total} <> {parts} = {sum(identity.values())}"
     if total < sum(identity.values()):
-        raise UsageContradiction("identity_broken", equation, given.evidence)
+        raise UsageContradiction("tokens_do_not_add_up", equation, given.evidence)
     findings.append(Finding("tokens_do_not_add_up", equation))
     return total - sum(identity.values())

@@ -37,15 +37,13 @@ def _kept(value: Any, words: Collection[str], word: bool, depth: int) -> Any:
     if isinstance(value, str) and word and _WORD.fullmatch(value):
         return value
     if isinstance(value, Mapping | list | tuple) and depth > 0:
-        return _kept_inside(value, words, word, depth - 1)
+        return _kept_inside(value, words, depth - 1)
     return _NOTHING
 
 
-def _kept_inside(
-    value: Mapping[str, Any] | list[Any] | tuple[Any, ...], words: Collection[str], word: bool, depth: int
-) -> Any:
+def _kept_inside(value: Mapping[str, Any] | list[Any] | tuple[Any, ...], words: Collection[str], depth: int) -> Any:
     if not isinstance(value, Mapping):
-        items = [_kept(inner, words, word, depth) for inner in value[:ITEMS]]
+        items = [_kept(inner, words, False, depth) for inner in value[:ITEMS]]
         return [inner for inner in items if inner is not _NOTHING]
     found = {}
     for key, inner in value.items():

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from accounting.usage.formats.contradicted import counted
 from accounting.usage.formats.counts import allow
 from accounting.usage.formats.fields import first_text, text
 from accounting.usage.formats.langfuse_parts import observation, split
 from accounting.usage.formats.langfuse_usage import stated_usage, tokens_of
-from accounting.usage.formats.structure import mapping, mappings, moment
+from accounting.usage.formats.structure import json_object, mapping, mappings, moment
 from accounting.usage.wire import Body, Call, Context
 
 __all__ = ["IDENTITY", "KEYS", "NAME", "read", "recognises", "split"]
@@ -69,14 +67,14 @@ def _call(given: Body, trace: Body, context: Context) -> Call | None:
     kept = allow({key: given[key] for key in _KEPT if key in given}, WORDS)
     if provider:
         kept["metadata"] = {"attributes": {PROVIDERS[0]: provider}}
-    response_id, trace_id, own_id = text(attributes, "gen_ai.response.id"), text(given, "traceId"), text(given, "id")
+    response_id, trace_id, own_id = response_id_of(attributes), text(given, "traceId"), text(given, "id")
     call = Call(
         usage=None,
         usage_body=kept,
         provider=context.provider or provider or "unknown",
         surface=context.surface or NAME,
         model=text(given, "model"),
-        response_id=None if (response_id or "").startswith("run_") else response_id,
+        response_id=response_id,
         event_id=f"{trace_id}-{own_id}" if own_id and not response_id else None,
         status="error" if given.get("level") == "ERROR" else None,
         occurred_at=moment(given, "startTime"),
@@ -90,15 +88,15 @@ def _call(given: Body, trace: Body, context: Context) -> Call | None:
     return counted(call, lambda: tokens_of(usage, given, kept)) if leaf and usage else call
 
 
+def response_id_of(attributes: Mapping[str, Any]) -> str | None:
+    """The provider's id of one response; the id of an assistant's run, which several responses share, is none."""
+    found = text(attributes, "gen_ai.response.id")
+    return None if found is None or found.startswith("run_") else found
+
+
 def _attributes(given: Body) -> Mapping[str, Any]:
     """The attributes of the span behind an observation; an export writes its metadata as JSON text."""
-    metadata = given.get("metadata")
-    if isinstance(metadata, str):
-        try:
-            metadata = msgspec.json.decode(metadata)
-        except (msgspec.DecodeError, RecursionError):
-            return {}
-    return mapping(mapping(metadata).get("attributes"))
+    return mapping(json_object(given.get("metadata")).get("attributes"))
 
 
 def _tags(trace: Body) -> dict[str, str] | None:

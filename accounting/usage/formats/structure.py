@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from accounting.usage.formats.counts import value_at
 from accounting.usage.formats.fields import seconds
 
@@ -18,6 +20,16 @@ def mappings(value: object) -> list[Mapping[str, Any]]:
 def mapping(value: object) -> Mapping[str, Any]:
     """The object itself; of anything else an empty one."""
     return value if isinstance(value, Mapping) else {}
+
+
+def json_object(value: object, kind: type = dict) -> Any:
+    """An object, also where it is JSON inside a string, as databases and exports have it; anything else is an empty one."""
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            return kind()
+    return value if isinstance(value, kind) else kind()
 
 
 def moment(body: Mapping[str, Any], path: str) -> datetime | None:

@@ -128,7 +128,7 @@ def _cached_as_stated(given: Input, evidence: Object, findings: list[Finding]) -
 def _cached_at_least(given: Input, parts: Parts, uncached: int, evidence: Object, findings: list[Finding]) -> Parts:
     """Cached tokens are text first, as nothing else is stated; only what does not fit into the uncached input must have been cached."""
     none = dict.fromkeys(parts, 0)
-    modal = {name: number for name, number in parts.items() if number}
+    modal = {f"{given.where}.{name}": number for name, number in parts.items() if number}
     if not modal or not given.cached:
         return none
     numbers = f"{given.cached_name} {given.cached}, " + ", ".join(f"{name} {number}" for name, number in modal.items())
@@ -136,7 +136,7 @@ def _cached_at_least(given: Input, parts: Parts, uncached: int, evidence: Object
     if excess and len(modal) > 1:
         raise UsageContradiction("modality_of_cache_unstated", f"{numbers}, uncached {uncached}", evidence)
     findings.append(Finding("modality_of_cache_unstated", f"{numbers}: {excess} taken as cached"))
-    return none | {name: min(excess, number) for name, number in modal.items() if excess}
+    return none | {name: excess for name, number in parts.items() if number}
 
 
 def output_counts(name: str, total: int, details: Object, where: str, evidence: Object) -> dict[str, int | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 U = "gen_ai.usage."
 GEN_AI: Mapping[str, tuple[str, ...]] = {
@@ -22,6 +21,8 @@ GEN_AI: Mapping[str, tuple[str, ...]] = {
         f"{U}input_tokens.cache_write",
         f"{U}details.cache_write_tokens",
     ),
+    "cache_write_5m": ("anthropic.usage.cache_creation.ephemeral_5m_input_tokens",),
+    "cache_write_1h": ("anthropic.usage.cache_creation.ephemeral_1h_input_tokens",),
     "reasoning": (
         f"{U}reasoning.output_tokens",
         f"{U}output_tokens.reasoning",
@@ -84,7 +85,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 
 AGGREGATED = "gen_ai.aggregated_usage."
-COUNTED = (U, T, AGGREGATED, "llm.cost.")
+COUNTED = (U, T, AGGREGATED, "llm.cost.", "anthropic.usage.")
 """Beginnings of keys whose numbers are evidence, known or not."""
 
 WORDS = frozenset(
@@ -94,18 +95,10 @@ WORDS = frozenset(
 )
 """Keys whose short words are evidence."""
 
-Slots = dict[str, dict[str, Any]]
-
-
-def _slots() -> dict[str, tuple[str, str]]:
-    families = (("gen_ai", GEN_AI), ("openinference", OPENINFERENCE), ("names", NAMES))
-    return {key: (name, slot) for name, family in families for slot, keys in family.items() for key in keys}
-
-
-SLOTS = _slots()
-"""Key -> (family, slot)."""
+COUNTS = frozenset(key for family in (GEN_AI, OPENINFERENCE) for keys in family.values() for key in keys)
+_KEYS = frozenset(key for keys in NAMES.values() for key in keys) | COUNTS
 
 
 def wanted(key: str) -> bool:
     """Is this attribute of any use? All others are dropped where they are decoded: prompts and answers go no further."""
-    return key in SLOTS or key.startswith(COUNTED) or key in (LANGFUSE_USAGE, LANGFUSE_COST)
+    return key in _KEYS or key.startswith(COUNTED) or key in (LANGFUSE_USAGE, LANGFUSE_COST)

@@ -1,0 +1,55 @@
+"""Which calls does a Claude Code session log hold? Several records of one message are one call; the last one's counts stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from accounting.usage.formats import anthropic_messages
+from accounting.usage.formats.fields import amount, text
+from accounting.usage.formats.structure import mapping, mappings, moment
+from accounting.usage.wire import Body, Call, Context
+
+NAME = "claude_code"
+IDENTITY = "records with one message id and one request id are one call, their counts cumulative; otherwise as anthropic_messages"
+KEYS: tuple[tuple[str, str], ...] = (("anthropic", "claude_code"),)
+SYNTHETIC = "<synthetic>"
+"""Model of the messages that the program writes itself, without a call."""
+
+
+def recognises(body: Body) -> bool:
+    return "message" in body and "sessionId" in body and "uuid" in body
+
+
+def split(body: Body | list[Body]) -> list[Body]:
+    """One body a call: the last record of each message, with the time of the first. Records that are no answer are left out."""
+    calls: dict[tuple[str, str], Body] = {}
+    for place, record in enumerate(mappings(body) if isinstance(body, list) else [body]):
+        message = mapping(record.get("message"))
+        if not mapping(message.get("usage")) or message.get("model") == SYNTHETIC:
+            continue
+        key = (str(message.get("id", place)), str(record.get("requestId")))
+        first = calls.get(key, record)
+        calls[key] = {**record, "timestamp": first.get("timestamp")}
+    return list(calls.values())
+
+
+def read(body: Body | list[Body], context: Context) -> list[Call]:
+    return [call for record in split(body) for call in _calls(record, context)]
+
+
+def _calls(record: Body, context: Context) -> list[Call]:
+    message = mapping(record.get("message"))
+    found = anthropic_messages.calls(message, (), context)
+    cost = amount(record, "costUSD", {})
+    session = text(record, "sessionId")
+    return [
+        replace(
+            call,
+            surface=context.surface or NAME,
+            usage_body={"sessionId": "", "uuid": "", "message": call.usage_body},
+            occurred_at=moment(record, "timestamp"),
+            trace_id=session,
+            reported_cost_usd=None if call.part else cost,
+        )
+        for call in found
+    ]
