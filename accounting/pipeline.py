@@ -5,6 +5,7 @@ START here. `ingest` is the whole story; each stage is one call into the package
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -13,31 +14,52 @@ from sqlalchemy import Engine
 from accounting.ledger.coalesce import coalesce
 from accounting.ledger.first_charge import first_charges
 from accounting.ledger.merge import commit
+from accounting.ledger.revise import replace_observed
 from accounting.pricing.book import PriceBook
 from accounting.tenant import TenantContext
 from accounting.usage.columns import Prepared, prepare
+from accounting.usage.prepare_wire import prepare_wire
+from accounting.usage.wire import Body, Context
 
-__all__ = ["IngestResult", "TenantContext", "ingest", "store"]
+__all__ = ["IngestResult", "TenantContext", "ingest", "ingest_wire", "store"]
 
 
 @dataclass
 class IngestResult:
-    """What became of one body: accepted + duplicates + len(conflicts) + len(rejected) = rows sent.
+    """What became of one body: accepted + duplicates + conflicts + rejected + exceptions + aggregates = calls sent.
 
     Attributes:
         accepted: new events, stored, priced where a price is in force, and rolled up.
         duplicates: events already known with the same body.
         conflicts: `{index, event_id, reason}` of events whose id is known with another body; the first stays.
         rejected: `{index, event_id, field, value, reason}` of rows that were not kept.
+        exceptions: `{index, event_id, reason, detail}` of wire bodies that contradict themselves: kept, and booked after a replay.
+        aggregates: calls of wire bodies that only repeat others' counts; never booked.
     """
 
     accepted: int = 0
     duplicates: int = 0
     conflicts: list[dict[str, object]] = field(default_factory=list)
     rejected: list[dict[str, object]] = field(default_factory=list)
+    exceptions: list[dict[str, object]] = field(default_factory=list)
+    aggregates: int = 0
+
+    @classmethod
+    def begun(cls, batch: Prepared) -> IngestResult:
+        """The part of a body's result that is known before it is stored."""
+        return cls(
+            rejected=[rejection.to_json() for rejection in batch.rejected],
+            exceptions=[suspended.to_json() for suspended in batch.suspended],
+            aggregates=batch.aggregates,
+        )
 
     def to_json(self) -> dict[str, object]:
+        """The answer to a native body."""
         return {name: getattr(self, name) for name in ("accepted", "duplicates", "conflicts", "rejected")}
+
+    def wire_json(self) -> dict[str, object]:
+        """The answer to wire bodies: contradictions kept and aggregates recognised are counted too."""
+        return self.to_json() | {"exceptions": self.exceptions, "aggregates": self.aggregates}
 
 
 def ingest(
@@ -57,13 +79,31 @@ def ingest(
     return store(engine, context, book, [prepared])[0]
 
 
+def ingest_wire(
+    engine: Engine,
+    context: TenantContext,
+    book: PriceBook,
+    wire_format: str,
+    pairs: Iterable[tuple[Body | list[Body], Context]],
+    *,
+    now: datetime | None = None,
+) -> IngestResult:
+    """Books wire bodies of one format in one transaction; a body that contradicts itself becomes an exception.
+
+    Raises InvalidInput for a format that no module reads, StorageUnavailable when nothing was kept.
+    """
+    prepared = prepare_wire(wire_format, pairs, now or datetime.now(UTC))
+    return store(engine, context, book, [prepared])[0]
+
+
 def store(engine: Engine, context: TenantContext, book: PriceBook, batches: list[Prepared]) -> list[IngestResult]:
     """Books prepared bodies of one tenant together, in one transaction; one result a body."""
     together = coalesce(batches)
     priced, refused = first_charges(together.batch, book, context)
     distinct = together.distinct(priced, refused)
-    merged = commit(engine, context, distinct.batch, distinct.usage_bodies, "native")
-    results = [IngestResult(rejected=[rejection.to_json() for rejection in batch.rejected]) for batch in batches]
+    merged = commit(engine, context, distinct.batch, distinct.usage_bodies, together.exceptions(batches))
+    replace_observed(engine, context, distinct, merged)
+    results = [IngestResult.begun(batch) for batch in batches]
     for outcome in distinct.outcomes(merged):
         outcome.count(results[outcome.body])
     return results

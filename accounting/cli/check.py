@@ -30,5 +30,6 @@ def check(month: datetime | None, tenant: str | None) -> None:
         click.echo(line.describe())
     if found:
         sys.exit(FAILURE)
-    months = {line.booking_period for line in lines}
-    click.echo(f"exact: rollups = ledger = sum of components in {len(lines)} figures of {len(months)} months")
+    months = sorted({f"{line.booking_period:%Y-%m}" for line in lines})
+    span = f"{months[0]} to {months[-1]}" if months else "nothing is booked"
+    click.echo(f"exact: rollups = ledger = sum of components; {len(lines)} figures, {span}")

@@ -12,14 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
+import click
 import httpx
 
-from accounting.errors import StorageUnavailable
+from accounting.errors import StorageUnavailable, TokencogsError
 
 HOST = "127.0.0.1"
 PORT = 8000
 START_SECONDS = 60.0
 DRAIN_SECONDS = 70.0
+SHOWN_LINES = 12
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Server:
     def wait(self) -> None:
         """Returns only by an exception: Ctrl-C, or StorageUnavailable when the server ends by itself."""
         code = self.process.wait()
-        raise StorageUnavailable(f"the server ended with status {code}: {self.last_words()}")
+        raise StorageUnavailable(f"the server ended with status {code}")
 
     def wait_ready(self) -> None:
         """Raises StorageUnavailable where the server ends, or is not ready within a minute."""
@@ -47,7 +49,7 @@ class Server:
             except httpx.TransportError:
                 pass  # not listening yet
             time.sleep(0.05)
-        raise StorageUnavailable(f"the server is not ready after {START_SECONDS:.0f} s: {self.last_words()}")
+        raise StorageUnavailable(f"the server is not ready after {START_SECONDS:.0f} s")
 
     def stop(self) -> None:
         """Lets it drain; ends it by force where that takes longer than the server allows itself."""
@@ -59,9 +61,9 @@ class Server:
             self.process.wait()
 
     def last_words(self) -> str:
-        """The end of its log, on one line."""
+        """The end of its log."""
         self.log.seek(0)
-        return " | ".join(self.log.read().decode("utf-8", "replace").split("\n")[-6:])
+        return "\n".join(self.log.read().decode("utf-8", "replace").splitlines()[-SHOWN_LINES:])
 
 
 @contextmanager
@@ -76,6 +78,9 @@ def serving(port: int | None) -> Iterator[Server]:
         try:
             server.wait_ready()
             yield server
+        except TokencogsError:
+            click.echo(f"the server's last words:\n{server.last_words()}", err=True)
+            raise
         finally:
             server.stop()
 

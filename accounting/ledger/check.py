@@ -119,28 +119,45 @@ def _priced_class(token_class: str) -> str:
     )
 
 
+_COST = "quantity * unit_price * CASE per WHEN 1000000 THEN 0.000001 ELSE 0.001 END"
+
+
+def _component(name: str) -> str:
+    """One cost of a month by its components: what the list gives, and what providers reported where that is booked."""
+    source, reported = ("list_cost", "listed_as_reported") if name == "list_cost" else ("paid_cost", "paid_as_reported")
+    listed = f"CASE WHEN events.priced THEN costs.{source} ELSE 0 END"
+    return f"{listed} + coalesce(events.{reported}, 0) + coalesce(later.{name}, 0) AS {name}"
+
+
 _COMPONENTS = f"""
 WITH quantities AS (
-  SELECT booking_period, billing_currency, charge_status, sku_price_id, count(*) AS events, sum({_WRITES}) AS cache_writes,
+  SELECT booking_period, billing_currency, charge_status, sku_price_id, basis, count(*) AS events,
+         sum({_WRITES}) AS cache_writes, coalesce(sum(reported_cost_usd), 0) AS reported,
          {", ".join(f"sum({name}) AS {name}" for name in USAGE_COLUMNS)}
-  FROM usage_events WHERE {_WHERE} AND charge_status <> 'void' GROUP BY 1, 2, 3, 4
+  FROM usage_events WHERE {_WHERE} AND charge_status <> 'void' GROUP BY 1, 2, 3, 4, 5
 ), conditions AS (
   SELECT *, {_priced_class("reasoning")} AS reasoning_apart, {_priced_class("requests")} AS requests_priced FROM quantities
 ), costs AS (
   SELECT booking_period, billing_currency,
          CASE WHEN count(*) FILTER (WHERE quantity <> 0 AND unit_price IS NULL) = 0
-              THEN coalesce(sum(quantity * unit_price * CASE per WHEN 1000000 THEN 0.000001 ELSE 0.001 END), 0) END AS cost
+              THEN coalesce(sum({_COST}), 0) END AS list_cost,
+         CASE WHEN count(*) FILTER (WHERE quantity <> 0 AND unit_price IS NULL AND basis = 'price_list') = 0
+              THEN coalesce(sum({_COST}) FILTER (WHERE basis = 'price_list'), 0) END AS paid_cost
   FROM conditions CROSS JOIN LATERAL (VALUES {_leaves()}) AS leaf (token_class, quantity)
-  LEFT JOIN tariff_prices USING (sku_price_id, token_class) WHERE charge_status = 'priced' GROUP BY 1, 2
+  LEFT JOIN tariff_prices USING (sku_price_id, token_class)
+  WHERE charge_status = 'priced' AND (sku_price_id IS NOT NULL OR basis = 'price_list') GROUP BY 1, 2
 ), events AS (
   SELECT booking_period, billing_currency, sum(events) AS events, sum(uncached_input_tokens) AS uncached_input_tokens,
          sum(cache_read_tokens) AS cache_read_tokens, sum(cache_writes) AS cache_write_tokens,
-         sum(output_tokens) AS output_tokens, bool_or(charge_status = 'priced') AS priced
+         sum(output_tokens) AS output_tokens,
+         bool_or(charge_status = 'priced' AND (sku_price_id IS NOT NULL OR basis = 'price_list')) AS priced,
+         coalesce(sum(reported) FILTER (WHERE basis = 'reported'), 0) AS paid_as_reported,
+         coalesce(sum(reported) FILTER (WHERE basis = 'reported' AND sku_price_id IS NULL), 0) AS listed_as_reported
   FROM quantities GROUP BY 1, 2
 ), later AS ({_plain("charges")})
 SELECT booking_period, billing_currency,
        {", ".join(f"coalesce(events.{name}, 0) + coalesce(later.{name}, 0) AS {name}" for name in COUNTS)},
-       {", ".join(f"CASE WHEN events.priced THEN costs.cost ELSE 0 END + coalesce(later.{name}, 0) AS {name}" for name in COSTS)}
+       {", ".join(_component(name) for name in COSTS)}
 FROM events LEFT JOIN costs USING (booking_period, billing_currency) FULL JOIN later USING (booking_period, billing_currency)
 """
 

@@ -9,9 +9,11 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from accounting.ledger.exceptions import ExceptionRow
 from accounting.ledger.first_charge import Refusals
 from accounting.ledger.merge import Merged
 from accounting.usage.columns import Prepared
+from accounting.usage.wire import Finding, Suspended
 
 
 class Tally(Protocol):
@@ -76,7 +78,7 @@ class Distinct:
                 yield Outcome(body, index, event_ids[row], "rejected", self.refused[row])
             elif stored in merged.conflicts:
                 yield Outcome(body, index, event_ids[row], "conflict")
-            elif stored in merged.duplicates or stored in seen:
+            elif stored in merged.duplicates or stored in merged.better or stored in seen:
                 yield Outcome(body, index, event_ids[row], "duplicate")
             else:
                 seen.add(stored)
@@ -91,6 +93,26 @@ class Together:
     usage_bodies: list[bytes]
     body: list[int]
     index: list[int]
+
+    def exceptions(self, batches: list[Prepared]) -> list[ExceptionRow]:
+        """What the bodies hold for a person to look at: contradictions, and findings on booked calls."""
+        rows = [_contradiction(suspended) for part in batches for suspended in part.suspended]
+        start = 0
+        for part in batches:
+            rows += [self._finding(start + row, part.wire_format, finding) for row, finding in part.findings]
+            start += part.batch.num_rows
+        return rows
+
+    def _finding(self, row: int, wire_format: str, finding: Finding) -> ExceptionRow:
+        return ExceptionRow(
+            kind="finding",
+            event_id=self.batch["event_id"][row].as_py(),
+            format=wire_format,
+            reason=finding.reason,
+            detail=finding.detail,
+            usage_body=self.usage_bodies[row].decode(),
+            occurred_at=self.batch["occurred_at"][row].as_py(),
+        )
 
     def distinct(self, priced: pa.RecordBatch, refused: Refusals) -> Distinct:
         """The priced rows without refused ones and without repetitions of the same event with the same body."""
@@ -112,6 +134,18 @@ class Together:
         position = rows.schema.get_field_index("raw_index")
         rows = rows.set_column(position, "raw_index", pa.array(np.arange(len(kept), dtype=np.int32)))
         return Distinct(self, rows, [self.usage_bodies[row] for row in kept], first, refused)
+
+
+def _contradiction(suspended: Suspended) -> ExceptionRow:
+    return ExceptionRow(
+        kind="contradiction",
+        event_id=suspended.event_id,
+        format=suspended.wire_format,
+        reason=suspended.reason,
+        detail=suspended.detail,
+        usage_body=suspended.usage_body,
+        context=suspended.context,
+    )
 
 
 def coalesce(batches: list[Prepared]) -> Together:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from accounting.ledger.stage import SCHEMA
+from accounting.money import to_minor
 from accounting.pricing.book import PriceBook
 from accounting.pricing.layout import Flags
 from accounting.pricing.rate import Rated, RateInput, rate
@@ -51,6 +52,7 @@ def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext
         "booking_period": pc.floor_temporal(batch["occurred_at"], unit="month").cast(pa.date32()),
         "revision": pa.array(np.zeros(batch.num_rows, np.int16)),
         "raw_index": pa.array(np.arange(batch.num_rows, dtype=np.int32)),
+        "basis": pa.array(["price_list"] * batch.num_rows),
         "seller": pc.coalesce(rated.seller.cast(pa.string()), batch["provider"]),
         "charge_status": pa.array(status),
         "reason": _reasons(rated, hosted, missing),
@@ -59,11 +61,40 @@ def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext
         "contracted_cost_e15": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.contracted_cost)),
         "billing_currency": _currency(rated, void_cost, context),
     }
+    if context.reported_costs:
+        columns |= _reported(batch, columns, context, hosted)
     staged = pa.RecordBatch.from_arrays(
         [columns[name].cast(SCHEMA.field(name).type) for name in SCHEMA.names], schema=SCHEMA
     )
     refused = np.flatnonzero(np.isin(rated.reason, list(REFUSED)) & ~hosted & ~missing).tolist()
     return staged, {row: ("usage", _counts(batch, row), REFUSED[int(rated.reason[row])]) for row in refused}
+
+
+def _reported(
+    batch: pa.RecordBatch, columns: dict[str, pa.Array], context: TenantContext, hosted: Flags
+) -> dict[str, pa.Array]:
+    """Where the tenant books the provider's own cost: contracted is what was reported, list stays what was calculated."""
+    keys = zip(batch["provider"].to_pylist(), batch["surface"].to_pylist(), strict=True)
+    ruled = np.array([_ruled(provider, surface, context) for provider, surface in keys], np.bool_)
+    mask = ruled & ~hosted & batch["reported_cost_usd"].is_valid().to_numpy(zero_copy_only=False)
+    texts = batch["reported_cost_usd"].to_pylist()
+    costs = pa.array(
+        [to_minor(texts[row], "reported_cost_usd") if mask[row] else None for row in range(len(texts))], pa.int64()
+    )
+    booked = pa.array(mask)
+    nothing = pa.scalar(None, pa.string())
+    return {
+        "basis": pc.if_else(booked, pa.scalar("reported"), columns["basis"]),
+        "charge_status": pc.if_else(booked, pa.scalar("priced"), columns["charge_status"]),
+        "reason": pc.if_else(booked, nothing, columns["reason"]),
+        "list_cost_e15": pc.if_else(booked, pc.coalesce(columns["list_cost_e15"], costs), columns["list_cost_e15"]),
+        "contracted_cost_e15": pc.if_else(booked, costs, columns["contracted_cost_e15"]),
+        "billing_currency": pc.if_else(booked, pa.scalar("USD"), columns["billing_currency"]),
+    }
+
+
+def _ruled(provider: str, surface: str | None, context: TenantContext) -> bool:
+    return not {(provider, surface or ""), (provider, "")}.isdisjoint(context.reported_costs)
 
 
 def _counts(batch: pa.RecordBatch, row: int) -> str:

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, text
 
 from accounting.errors import NotFound
-from accounting.money import MINOR_SCALE, PRICE_SCALE, format_minor, format_scaled
-from accounting.pricing.charge import BASIS
+from accounting.ledger.newest import newest_row
+from accounting.money import MINOR_SCALE, PRICE_SCALE, format_minor, format_plain, format_scaled, from_minor
 from accounting.pricing.leaves import leaf_quantities
 from accounting.pricing.tariff import format_sku
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 from accounting.usage.classes import UNIT_CLASSES, USAGE_COLUMNS
 
-# Revision 0 is found in the one partition that event_ids names; later revisions have an index of their own.
-_NEWEST = text(
-    """
-    SELECT newest.* FROM event_ids known CROSS JOIN LATERAL (
-      SELECT * FROM usage_events WHERE tenant = known.tenant AND event_id = known.event_id AND revision > 0
-      UNION ALL
-      SELECT * FROM usage_events
-      WHERE tenant = known.tenant AND event_id = known.event_id AND occurred_at = known.occurred_at AND revision = 0
-    ) newest
-    WHERE known.tenant = :tenant AND known.event_id = :event_id ORDER BY newest.revision DESC LIMIT 1
-    """
-)
 _PRICES = text(
     """
     SELECT p.token_class, p.fallback, t.effective_from,
@@ -46,7 +35,7 @@ def charge_of(engine: Engine, context: TenantContext, event_id: str) -> dict[str
     that row since. Raises NotFound.
     """
     with read_only(engine, context.tenant) as connection:
-        row = connection.execute(_NEWEST, {"tenant": context.tenant, "event_id": event_id}).one_or_none()
+        row = newest_row(connection, context.tenant, event_id)
         if row is None:
             raise NotFound(f"event_id={event_id!r}: no such event")
         return _priced(connection, row) if row.charge_status == "priced" else _unpriced(row)
@@ -63,8 +52,8 @@ def _unpriced(row: Row[Any]) -> dict[str, Any]:
 def _priced(connection: Connection, row: Row[Any]) -> dict[str, Any]:
     prices = connection.execute(_PRICES, {"sku_price_id": row.sku_price_id}).all()
     contracted = format_minor(row.contracted_cost_e15)
-    start = prices[0].effective_from
-    return {
+    start = prices[0].effective_from if prices else None
+    charge = {
         "event_id": row.event_id,
         "status": "priced",
         "billing_currency": row.billing_currency,
@@ -73,14 +62,22 @@ def _priced(connection: Connection, row: Row[Any]) -> dict[str, Any]:
         "effective_cost": contracted,
         "billed_cost": contracted,
         "components": _components(row, prices),
-        "sku_price_id": format_sku(row.sku_price_id),
+        "sku_price_id": None if row.sku_price_id is None else format_sku(row.sku_price_id),
         "effective_from": None if start is None else start.isoformat().replace("+00:00", "Z"),
-        "basis": BASIS,
+        "basis": row.basis,
     }
+    if row.reported_cost_usd is None:
+        return charge
+    reported = Decimal(row.reported_cost_usd)
+    calculated = from_minor(row.list_cost_e15) if row.sku_price_id is not None else None
+    variance = None if calculated is None else format_plain(reported - calculated)
+    return charge | {"reported_cost_usd": format_plain(reported), "variance_usd": variance}
 
 
 def _components(row: Row[Any], prices: Sequence[Row[Any]]) -> list[dict[str, Any]]:
     """One dict for each class with a quantity; see `accounting.pricing.components`."""
+    if not prices:
+        return []
     by_class = {price.token_class: price for price in prices}
     counts = {name: getattr(row, name) for name in USAGE_COLUMNS}
     reasoning_apart = "reasoning" in by_class

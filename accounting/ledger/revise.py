@@ -12,8 +12,11 @@ from sqlalchemy import Connection, Engine, Row, text
 
 from accounting.errors import Conflict, InvalidInput, NotFound
 from accounting.ledger import rollups
+from accounting.ledger.coalesce import Distinct
 from accounting.ledger.first_charge import first_charges
-from accounting.ledger.merge import store_stage
+from accounting.ledger.merge import Merged, store_stage
+from accounting.ledger.newest import newest_row
+from accounting.ledger.observers import rank
 from accounting.ledger.stage import copy_to_stage
 from accounting.pricing.book import PriceBook
 from accounting.storage.engine import transaction
@@ -22,13 +25,6 @@ from accounting.tenant import TenantContext
 from accounting.usage.classes import USAGE_COLUMNS
 from accounting.usage.columns import Prepared, prepare
 
-_LATEST = text(
-    "SELECT r.* FROM event_ids i CROSS JOIN LATERAL ("
-    "  SELECT * FROM usage_events WHERE tenant = i.tenant AND event_id = i.event_id AND revision > 0 "
-    "  UNION ALL "
-    "  SELECT * FROM usage_events WHERE tenant = i.tenant AND event_id = i.event_id AND occurred_at = i.occurred_at AND revision = 0"
-    ") r WHERE i.tenant = :tenant AND i.event_id = :event_id ORDER BY r.revision DESC LIMIT 1"
-)
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtext(:tenant), hashtext(:event_id))")
 
 _SIGNED = (*rollups.COUNTS, *rollups.COSTS)
@@ -96,22 +92,38 @@ def revise(engine: Engine, context: TenantContext, book: PriceBook, event_id: st
         latest = _latest(connection, context, event_id)
         if latest.charge_status == "void":
             raise Conflict(f"event_id={event_id!r}: is void; log the call under a new id")
-        if latest.body_hash == staged["body_hash"][0].as_py():
-            return {
-                "event_id": event_id,
-                "revision": latest.revision,
-                "status": latest.charge_status,
-                "reversed_charge_ids": [],
-            }
-        lines = _reverse(connection, context, latest, f"revised by revision {latest.revision + 1}")
-        number = pa.array(np.array([latest.revision + 1], np.int16))
-        staged = staged.set_column(staged.schema.get_field_index("revision"), "revision", number)
-        driver = connection.connection.driver_connection
-        assert isinstance(driver, psycopg.Connection)
-        copy_to_stage(driver, staged)
-        store_stage(driver, context, prepared.usage_bodies, "native")
+        return replace(connection, context, latest, staged, prepared.usage_bodies)
+
+
+def replace(
+    connection: Connection, context: TenantContext, latest: Row[Any], staged: pa.RecordBatch, usage_bodies: list[bytes]
+) -> dict[str, Any]:
+    """Appends one priced event (schema stage.SCHEMA, one row) as the next revision of `latest`, whose lines are reversed."""
+    answer = {"event_id": latest.event_id, "revision": latest.revision, "status": latest.charge_status}
+    if latest.body_hash == staged["body_hash"][0].as_py():
+        return answer | {"reversed_charge_ids": []}
+    lines = _reverse(connection, context, latest, f"revised by revision {latest.revision + 1}")
+    number = pa.array(np.array([latest.revision + 1], np.int16))
+    staged = staged.set_column(staged.schema.get_field_index("revision"), "revision", number)
+    staged = staged.set_column(staged.schema.get_field_index("raw_index"), "raw_index", pa.array([0], pa.int32()))
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, psycopg.Connection)
+    copy_to_stage(driver, staged)
+    store_stage(driver, context, usage_bodies)
+    # The stage empties at commit; a transaction with several revisions needs it empty before the next one.
+    driver.execute("DELETE FROM stage")
     status = staged["charge_status"][0].as_py()
-    return {"event_id": event_id, "revision": latest.revision + 1, "status": status, "reversed_charge_ids": lines}
+    return answer | {"revision": latest.revision + 1, "status": status, "reversed_charge_ids": lines}
+
+
+def replace_observed(engine: Engine, context: TenantContext, distinct: Distinct, merged: Merged) -> None:
+    """Lets better observers of known calls take their place (observers.py), each in a transaction of its own."""
+    for position in sorted(merged.better):
+        row = distinct.batch.slice(position, 1)
+        with transaction(engine, context.tenant) as connection:
+            latest = _latest(connection, context, row["event_id"][0].as_py())
+            if latest.charge_status != "void" and rank(latest.wire_format) < rank(row["wire_format"][0].as_py()):
+                replace(connection, context, latest, row, [distinct.usage_bodies[position]])
 
 
 def _single(body: bytes, event_id: str) -> Prepared:
@@ -132,7 +144,7 @@ def _latest(connection: Connection, context: TenantContext, event_id: str) -> Ro
     parameters = {"tenant": context.tenant, "event_id": event_id}
     rollups.lock(connection, context.tenant, exclusive=False)
     connection.execute(_LOCK, parameters)
-    latest = connection.execute(_LATEST, parameters).first()
+    latest = newest_row(connection, context.tenant, event_id)
     if latest is None:
         raise NotFound(f"event_id={event_id!r}: no such event")
     return latest

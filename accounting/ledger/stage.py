@@ -13,6 +13,7 @@ _FIRST_CHARGE = {
     "booking_period": pa.date32(),
     "revision": pa.int16(),
     "raw_index": pa.int32(),
+    "basis": pa.string(),
     "seller": pa.string(),
     "charge_status": pa.string(),
     "reason": pa.string(),
@@ -29,6 +30,7 @@ SCHEMA = pa.schema(
         "cache_read_known": pa.bool_(),
         **{name: pa.int32() for name in USAGE_COLUMNS},
         "body_hash": pa.binary(),
+        "wire_format": pa.string(),
         **_FIRST_CHARGE,
     }
 )

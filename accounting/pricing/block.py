@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from accounting.pricing import reasons
 from accounting.pricing.book import PriceBook
 from accounting.pricing.layout import Ints
-from accounting.usage.classes import USAGE_COLUMNS
+from accounting.pricing.leaves import WHOLE_COLUMNS
 
-MAX_COUNT = 1 << 50
-"""No count of one event may be larger; sums of all columns of an event then stay far below an int64's end."""
+COUNT_LIMIT = 1 << 50
+"""Counts of one event stay below it; sums of all columns of an event are then far below an int64's end."""
+
+_RARE = 16
+_SAMPLE_STEP = 61
 
 
 class Answer:
@@ -42,10 +45,15 @@ class Buffers:
 class Block:
     """State of one block of events while it is rated.
 
+    Most usage columns are empty for most events, so that a block is worked on in two parts: the columns that are `common` in the
+    batch for all events, the rare ones only for the `few` events that have a count in any of them.
+
     Attributes:
         rows: which rows of the input and of the answer these are.
-        counts: usage columns in which any event has a count, in the order of USAGE_COLUMNS; impossible counts taken out.
-        largest: the largest count of each.
+        columns: counts of every column given; 0 where an impossible count was taken out.
+        common: names of the common columns.
+        few: places of events with a count in a rare column; `few_counts`: those columns' counts at these places.
+        largest: the largest count of each column that has any.
         impossible: events whose counts were taken out, with the reason to refuse them for.
         position: int64, place of each event in the book.
         code, group, scratch, flags, traits: buffers; `traits` are rare features of the position (marginal.py) once known.
@@ -53,7 +61,13 @@ class Block:
     """
 
     def __init__(
-        self, book: PriceBook, quantities: Mapping[str, Ints], rows: slice, buffers: Buffers, answer: Answer
+        self,
+        book: PriceBook,
+        quantities: Mapping[str, Ints],
+        common: Sequence[str],
+        rows: slice,
+        buffers: Buffers,
+        answer: Answer,
     ) -> None:
         self.book = book
         self.rows = rows
@@ -62,27 +76,11 @@ class Block:
         self.position, self.scratch = buffers.position[:size], buffers.scratch[:size]
         self.flags, self.traits = buffers.flags[:size], buffers.traits[:size]
         self.cost, self.reason, self.seller = answer.cost[rows], answer.reason[rows], answer.seller[rows]
-        self._places: dict[str, Ints] = {}
         self._featured: dict[int, Ints] = {}
-        self.counts: dict[str, Ints] = {}
-        self.largest: dict[str, int] = {}
+        self.columns = {name: column[rows] for name, column in quantities.items()}
+        self.common = common
         self.impossible: list[tuple[Ints, int]] = []
-        for name in USAGE_COLUMNS:
-            if name in quantities:
-                column = quantities[name][rows]
-                # A negative count shows as a huge one: one pass over a column finds both kinds of impossible counts.
-                largest = int(np.maximum.reduce(column.view(np.uint64)))
-                if largest:
-                    self.counts[name], self.largest[name] = column, largest
-        if max(self.largest.values(), default=0) > MAX_COUNT:
-            self._take_out_impossible_counts()
-
-    def where(self, name: str) -> Ints:
-        """Events with a count in a column."""
-        if name not in self._places:
-            np.not_equal(self.counts[name], 0, out=self.flags)
-            (self._places[name],) = self.flags.nonzero()
-        return self._places[name]
+        self._read_counts()
 
     def with_trait(self, trait: int) -> Ints:
         """Events whose position has a rare feature."""
@@ -97,12 +95,42 @@ class Block:
             known = self.reason[events]
             self.reason[events] = np.where(known == reasons.PRICED, reason, known)
 
+    def _read_counts(self) -> None:
+        """Finds the largest counts, impossible ones, and the few events with rare counts."""
+        # A negative count shows as a huge one: one pass over a column finds both kinds of impossible counts.
+        largest = {name: int(np.maximum.reduce(column.view(np.uint64))) for name, column in self.columns.items()}
+        if max(largest.values(), default=0) >= COUNT_LIMIT:
+            self._take_out_impossible_counts()
+            self._read_counts()
+            return
+        self.largest = {name: count for name, count in largest.items() if count}
+        rare = [name for name in self.largest if name not in self.common and name != "reasoning_tokens"]
+        joined = self.scratch
+        joined[:] = self.columns[rare[0]] if rare else 0
+        for name in rare[1:]:
+            np.bitwise_or(joined, self.columns[name], out=joined)
+        np.not_equal(joined, 0, out=self.flags)
+        (self.few,) = self.flags.nonzero()
+        self.few_counts = {name: self.columns[name][self.few] for name in rare}
+
     def _take_out_impossible_counts(self) -> None:
-        """Works on as if events with negative or absurd counts had none, so that no later sum can wrap; they are refused later."""
+        """Works on as if events with negative or absurd counts had none, so that no sum can wrap; they are refused later."""
         negative, absurd = np.zeros(self.size, np.bool_), np.zeros(self.size, np.bool_)
-        for column in self.counts.values():
+        for column in self.columns.values():
             negative |= column < 0
-            absurd |= column > MAX_COUNT
+            absurd |= column >= COUNT_LIMIT
         self.impossible = [(negative.nonzero()[0], reasons.INCONSISTENT), (absurd.nonzero()[0], reasons.OVER_LIMIT)]
-        self.counts = {name: np.where(negative | absurd, 0, column) for name, column in self.counts.items()}
-        self.largest = {name: int(column.max(initial=0)) for name, column in self.counts.items()}
+        self.columns = {name: np.where(negative | absurd, 0, column) for name, column in self.columns.items()}
+
+
+def common_columns(quantities: Mapping[str, Ints]) -> list[str]:
+    """Columns of wholes in which more than one event in sixteen has a count, judged by a sample.
+
+    The judgement decides only how a column is worked on, not what comes out.
+    """
+
+    def share(column: Ints) -> float:
+        sample = column[:: _SAMPLE_STEP if column.size > _SAMPLE_STEP**2 else 1]
+        return np.count_nonzero(sample) / max(sample.size, 1)
+
+    return [name for name in WHOLE_COLUMNS if name in quantities and share(quantities[name]) * _RARE > 1]

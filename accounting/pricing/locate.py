@@ -31,14 +31,17 @@ def locate(block: Block, matcher: Matcher, occurred_at: Ints) -> None:
 
 def _reach_thresholds(block: Block) -> None:
     """Moves events from their base position on by the number of thresholds that their total input reaches."""
-    live = [name for name in INPUT_COLUMNS if name in block.counts]
     least = block.book.positions.least_threshold
-    if sum(block.largest[name] for name in live) < least:
+    if sum(block.largest.get(name, 0) for name in INPUT_COLUMNS) < least:
         return
+    common = [block.columns[name] for name in INPUT_COLUMNS if name in block.common]
     total = block.scratch
-    total[:] = block.counts[live[0]]
-    for name in live[1:]:
-        np.add(total, block.counts[name], out=total)
+    total[:] = common[0] if common else 0
+    for column in common[1:]:
+        np.add(total, column, out=total)
+    rare = [block.few_counts[name] for name in INPUT_COLUMNS if name in block.few_counts]
+    if rare:
+        total[block.few] += sum(rare)
     np.greater_equal(total, least, out=block.flags)
     (long,) = block.flags.nonzero()
     if long.size:

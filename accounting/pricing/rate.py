@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from accounting.errors import InvalidInput
 from accounting.money import exact_sum
-from accounting.pricing.block import Answer, Block, Buffers
+from accounting.pricing.block import Answer, Block, Buffers, common_columns
 from accounting.pricing.book import PriceBook
 from accounting.pricing.components import components
 from accounting.pricing.costs import add_costs
@@ -85,10 +85,11 @@ def rate(book: PriceBook, inp: RateInput) -> Rated:
     _check(inp)
     count = len(inp.occurred_at)
     matcher = Matcher(book, inp.provider, inp.model, inp.service_tier, inp.batch)
+    common = common_columns(inp.quantities)
     answer, buffers = Answer(count), Buffers(min(BLOCK, count))
     for start in range(0, count, BLOCK):
         rows = slice(start, min(start + BLOCK, count))
-        block = Block(book, inp.quantities, rows, buffers, answer)
+        block = Block(book, inp.quantities, common, rows, buffers, answer)
         locate(block, matcher, inp.occurred_at[rows])
         add_costs(block)
         refuse(block, None if inp.cache_read_known is None else inp.cache_read_known[rows])

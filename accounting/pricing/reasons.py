@@ -39,7 +39,7 @@ REASONS = (
 - cache_read_unknown: the log does not say how many input tokens came from a cache.
 - inconsistent: a negative count, or parts larger than their whole.
 - no_price_for_class:CLASS: tokens of a class for which the row has neither a price nor a fallback.
-- over_limit: more than 9,000 currency units, or a count beyond 2^50.
+- over_limit: more than 9,000 currency units, or a count of 2^50 or more.
 """
 
 

@@ -23,7 +23,7 @@ def refuse(block: Block, cache_read_known: Flags | None) -> None:
     _refuse_without_price(block)
     if may_exceed(block.book.marginal, block.largest):
         (some,) = (block.reason == reasons.PRICED).nonzero()
-        traits, counts = block.traits[some], {name: column[some] for name, column in block.counts.items()}
+        traits, counts = block.traits[some], {name: column[some] for name, column in block.columns.items()}
         leaves = leaf_quantities(counts, (traits & REASONING_APART) > 0, (traits & REQUESTS_PRICED) > 0)
         above = over_limit(block.book.prices, block.position[some], leaves)
         block.refuse(some[above], reasons.OVER_LIMIT)
@@ -31,12 +31,17 @@ def refuse(block: Block, cache_read_known: Flags | None) -> None:
 
 def _refuse_inconsistent(block: Block) -> None:
     """Parts larger than their whole; reasoning is a part of output whether or not it has a price."""
-    for part, whole in WHOLE_OF.items():
-        if part in block.counts:
-            some = block.where(part)
-            block.refuse(some[_left_of(block, whole, some) < 0], reasons.INCONSISTENT)
-    if "reasoning_tokens" in block.counts:
-        np.greater(block.counts["reasoning_tokens"], block.counts.get("output_tokens", 0), out=block.flags)
+    for whole, parts in PARTS.items():
+        inside = [block.few_counts[part] for part in parts if part in block.few_counts]
+        if inside:
+            available = block.columns[whole][block.few] if whole in block.columns else 0
+            block.refuse(block.few[sum(inside) > available], reasons.INCONSISTENT)
+    reasoning = block.columns.get("reasoning_tokens")
+    if reasoning is not None:
+        output = block.columns.get("output_tokens", np.zeros(block.size, np.int64))
+        np.greater(
+            reasoning.view(np.uint64), output.view(np.uint64), out=block.flags
+        )  # A negative memo is larger, too.
         block.refuse(block.flags.nonzero()[0], reasons.INCONSISTENT)
         some = block.with_trait(REASONING_APART)
         if some.size:
@@ -46,28 +51,29 @@ def _refuse_inconsistent(block: Block) -> None:
 def _refuse_without_price(block: Block) -> None:
     """Tokens or units of a class that the event's row can't price."""
     missing = block.book.missing
+    place = block.position[block.few]
     for name in (*WHOLE_OF, *UNIT_COLUMNS):
-        if name in block.counts:
-            some, token_class = block.where(name), CLASS_OF_COLUMN[name]
-            block.refuse(some[missing[token_class].take(block.position[some])], reasons.class_reason(token_class))
+        if name in block.few_counts:
+            token_class = CLASS_OF_COLUMN[name]
+            unpriced = missing[token_class].take(place) & (block.few_counts[name] > 0)
+            block.refuse(block.few[unpriced], reasons.class_reason(token_class))
     some = block.with_trait(LACKS_WHOLE)
     if some.size:
-        position = block.position[some]
+        place = block.position[some]
         for name in WHOLE_COLUMNS:
-            if name in block.counts:
+            if name in block.largest:
                 token_class = CLASS_OF_COLUMN[name]
-                lacking = some[missing[token_class].take(position)]
-                if lacking.size:
-                    block.refuse(lacking[_left_of(block, name, lacking) > 0], reasons.class_reason(token_class))
+                lacking = some[missing[token_class].take(place)]
+                block.refuse(lacking[_left_of(block, name, lacking) > 0], reasons.class_reason(token_class))
 
 
 def _left_of(block: Block, whole: str, some: Ints) -> Ints:
     """What is left of a whole in some events once the parts with a class of their own are taken out."""
-    left = block.counts[whole][some] if whole in block.counts else np.zeros(some.size, np.int64)
+    left = block.columns[whole][some] if whole in block.columns else np.zeros(some.size, np.int64)
     for part in PARTS.get(whole, ()):
-        if part in block.counts:
-            left = left - block.counts[part][some]
-    if whole == "output_tokens" and "reasoning_tokens" in block.counts:
+        if part in block.few_counts:
+            left = left - block.columns[part][some]
+    if whole == "output_tokens" and "reasoning_tokens" in block.columns:
         apart = (block.traits[some] & REASONING_APART) > 0
-        left = left - block.counts["reasoning_tokens"][some] * apart
+        left = left - block.columns["reasoning_tokens"][some] * apart
     return left

@@ -138,8 +138,10 @@ usage_events = Table(
     _must("cache_read_known", Boolean),
     *[_must(name, Integer) for name in USAGE_COLUMNS],
     _must("body_hash", LargeBinary),
+    _must("wire_format"),
     _may("raw_batch", BigInteger),
     _may("raw_index", Integer),
+    _must("basis"),
     _must("seller"),
     _must("charge_status"),
     _may("reason"),
@@ -296,14 +298,28 @@ exceptions = Table(
     "exceptions",
     metadata,
     _key("tenant"),
-    _key("event_id"),
-    _key("body_hash", LargeBinary),
+    _key("exception_id"),
+    _must("kind"),
+    _must("event_id"),
     _must("format"),
     _must("reason"),
     _must("detail"),
+    _must("context", JSONB),
     _must("usage_body"),
+    _may("occurred_at", MOMENT),
     _must("received_at", MOMENT),
     _may("resolved_at", MOMENT),
+    _may("resolution"),
+)
+
+cost_basis_rules = Table(
+    "cost_basis_rules",
+    metadata,
+    _key("tenant"),
+    _key("provider"),
+    _key("surface"),
+    _must("basis"),
+    _must("created_at", MOMENT),
 )
 
 settlement_runs = Table(

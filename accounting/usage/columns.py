@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import Any
@@ -17,6 +17,7 @@ import pyarrow as pa
 from accounting.usage.classes import CACHE_WRITES, PARTS, USAGE_COLUMNS
 from accounting.usage.native import NativeEvent, NativeUsage, canonical, usage_body
 from accounting.usage.parse import Parsed, Rejection, parse
+from accounting.usage.wire import Finding, Suspended
 
 Ints = npt.NDArray[np.int64]
 
@@ -79,8 +80,12 @@ class Prepared:
     Attributes:
         sent: rows of the body. rejected: those not kept, with reasons.
         indexes: position in the body of each kept row, shape (n,).
-        batch: columns TOP, `usage_known` and `cache_read_known` (bool), USAGE_COLUMNS (int32) and `body_hash` (16 bytes), n rows.
+        batch: columns TOP, `usage_known` and `cache_read_known` (bool), USAGE_COLUMNS (int32), `body_hash`
+            (16 bytes) and `wire_format`, n rows.
         usage_bodies: the usage part of each kept row as JSON.
+        wire_format: of the body; every row of `batch` says the same.
+        suspended: calls that contradict themselves; findings: (row of `batch`, finding) of booked ones; aggregates: calls that
+            only repeat others. All empty for native bodies.
     """
 
     sent: int
@@ -88,6 +93,10 @@ class Prepared:
     indexes: list[int]
     batch: pa.RecordBatch
     usage_bodies: list[bytes]
+    wire_format: str = "native"
+    suspended: list[Suspended] = field(default_factory=list)
+    findings: list[tuple[int, Finding]] = field(default_factory=list)
+    aggregates: int = 0
 
 
 def prepare(body: bytes, *, ndjson: bool, now: datetime) -> Prepared:
@@ -95,7 +104,7 @@ def prepare(body: bytes, *, ndjson: bool, now: datetime) -> Prepared:
     return prepare_events(parse(body, ndjson=ndjson), now)
 
 
-def prepare_events(parsed: Parsed, now: datetime) -> Prepared:
+def prepare_events(parsed: Parsed, now: datetime, wire_format: str = "native") -> Prepared:
     """Columns of parsed events; events that contradict themselves or lie out of time are rejected with their numbers."""
     columns, usage = _columns(parsed.events)
     refused = _contradictions(columns, usage, now)
@@ -105,6 +114,7 @@ def prepare_events(parsed: Parsed, now: datetime) -> Prepared:
         kept = [row for row in range(len(parsed.events)) if row not in refused]
         parsed.events = [parsed.events[row] for row in kept]
         parsed.indexes = [parsed.indexes[row] for row in kept]
+        parsed.evidence = [parsed.evidence[row] for row in kept] if parsed.evidence else []
         columns, usage = _columns(parsed.events)
     parsed.rejected.sort(key=lambda rejection: rejection.index)
     hashes = [hashlib.blake2b(canonical(event), digest_size=16).digest() for event in parsed.events]
@@ -116,10 +126,13 @@ def prepare_events(parsed: Parsed, now: datetime) -> Prepared:
         pa.array(cache_known, pa.bool_()),
         *(pa.array(usage[name].astype(np.int32)) for name in USAGE_COLUMNS),
         pa.array(hashes, pa.binary()),
+        pa.array([wire_format] * len(hashes), pa.string()),
     ]
-    batch = pa.RecordBatch.from_arrays(arrays, names=[*TOP, "usage_known", "cache_read_known", *USAGE_COLUMNS, "body_hash"])
-    bodies = [usage_body(event) for event in parsed.events]
-    return Prepared(parsed.sent, parsed.rejected, parsed.indexes, batch, bodies)
+    batch = pa.RecordBatch.from_arrays(
+        arrays, names=[*TOP, "usage_known", "cache_read_known", *USAGE_COLUMNS, "body_hash", "wire_format"]
+    )
+    bodies = parsed.evidence or [usage_body(event) for event in parsed.events]
+    return Prepared(parsed.sent, parsed.rejected, parsed.indexes, batch, bodies, wire_format)
 
 
 def _columns(events: list[NativeEvent]) -> tuple[dict[str, pa.Array], dict[str, Ints]]:

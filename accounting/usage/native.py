@@ -8,7 +8,8 @@ in their shortest form. `usage.cache_read_tokens: null` means unknown and differ
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Context as DecimalContext
 from typing import Annotated, Literal
 
 import msgspec
@@ -67,7 +68,7 @@ class NativeEvent(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
         deployment, replica: a self-hosted pool and its scheduler; prefill_* where that phase ran elsewhere.
         queue_ms: milliseconds waited before prefill. accepted_steps, preemptions: of a self-hosted engine.
         service_tier: as served; requested_service_tier: as asked for. batch: through a batch interface.
-        reported_cost_usd: what the provider says it charged, kept beside the calculated cost.
+        reported_cost_usd: what the provider says it charged, rounded half-even to 15 decimals, kept beside the calculated cost.
         context_tokens: what the engine held at the first token; None means the total input.
         score: of an eval.
         usage: None where the call reported none (a stream without usage, a failed call): unpriced, never zero.
@@ -124,6 +125,8 @@ def usage_body(event: NativeEvent) -> bytes:
 
 
 _REPORTED_LIMIT = Decimal(10) ** 20
+_SCALE = Decimal(1).scaleb(-15)
+_WIDE = DecimalContext(prec=60)
 _LATER_TIMES = ("prefill_started_at", "first_token_at", "completed_at")
 
 
@@ -139,9 +142,7 @@ def normalise(event: NativeEvent) -> tuple[str, object, str] | None:
     if cost is not None:
         if not cost.is_finite() or cost < 0 or cost >= _REPORTED_LIMIT:
             return "reported_cost_usd", str(cost), "must be a finite amount from 0 to below 10^20"
-        shortest = cost.normalize()
-        exponent = shortest.as_tuple().exponent
-        if isinstance(exponent, int) and exponent < -18:
-            return "reported_cost_usd", str(cost), "has more than 18 decimals"
-        event.reported_cost_usd = Decimal(format(shortest, "f"))
+        # Senders compute in binary floating point: 0.00022500000000000002. Event money has 15 decimals.
+        exact = cost.quantize(_SCALE, ROUND_HALF_EVEN, _WIDE).normalize(_WIDE)
+        event.reported_cost_usd = Decimal(format(exact, "f"))
     return None

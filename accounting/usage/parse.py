@@ -49,6 +49,8 @@ class Parsed:
     sent: int = 0
     events: list[NativeEvent] = field(default_factory=list)
     indexes: list[int] = field(default_factory=list)
+    evidence: list[bytes] = field(default_factory=list)
+    """The usage part of each event's body as it came; empty for native events, whose usage is read back from themselves."""
     rejected: list[Rejection] = field(default_factory=list)
 
 

@@ -15,42 +15,27 @@ from accounting.usage.formats.registry import FORMATS, choose
 from accounting.usage.identity import event_id
 from accounting.usage.native import NativeEvent, normalise
 from accounting.usage.parse import Rejection, shown
-from accounting.usage.wire import Body, Call, Context, Finding, UsageContradiction
+from accounting.usage.wire import Body, Call, Context, Finding, Suspended, UsageContradiction
 
 _CANONICAL = msgspec.json.Encoder(order="sorted")
 
 
 @dataclass(frozen=True)
-class Suspended:
-    """A body, or a call of it, that contradicts itself: kept with its reason, booked nowhere until it is replayed.
+class Booked:
+    """A native event read from a wire body.
 
     Attributes:
         index: position of the body in what was sent.
-        event_id: the call's id as far as it could be told; derived from the evidence otherwise.
-        reason, detail: a code and the equation that failed.
-        wire_format, context, usage_body: what a replay reads again; JSON texts.
+        evidence: what is kept of the call, JSON (see `evidence`).
+        context, body: the whole context and the pruned body as JSON texts, for an exception.
     """
-
-    index: int
-    event_id: str
-    reason: str
-    detail: str
-    wire_format: str
-    context: str
-    usage_body: str
-
-    def to_json(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in ("index", "event_id", "reason", "detail")}
-
-
-@dataclass(frozen=True)
-class Booked:
-    """A native event read from a wire body, with its evidence (JSON) and what a person should look at."""
 
     index: int
     event: NativeEvent
     evidence: bytes
     findings: tuple[Finding, ...]
+    context: str
+    body: str
 
 
 @dataclass
@@ -83,7 +68,9 @@ def read(wire_format: str, pairs: Iterable[tuple[Body | list[Body], Context]]) -
 
 def evidence(call: Call, context: Context, wire_format: str) -> bytes:
     """What is kept of a call: format, context without identity, and the pruned body, as JSON."""
-    return _CANONICAL.encode({"format": wire_format, "part": call.part, "context": _kept(context), "body": call.usage_body})
+    return _CANONICAL.encode(
+        {"format": wire_format, "part": call.part, "context": _kept(context), "body": call.usage_body}
+    )
 
 
 _IDENTITY = ("user_id", "account_id", "tags", "task_id", "trace_id")
@@ -127,7 +114,9 @@ def _book(result: WireRead, index: int, call: Call, context: Context, wire_forma
     if (fault := normalise(event)) is not None:
         result.rejected.append(Rejection(index, event.event_id, fault[0], shown(fault[1]), fault[2]))
         return
-    result.booked.append(Booked(index, event, evidence(call, context, wire_format), call.findings))
+    kept = evidence(call, context, wire_format)
+    whole, body = _CANONICAL.encode(context).decode(), _CANONICAL.encode(call.usage_body).decode()
+    result.booked.append(Booked(index, event, kept, call.findings, whole, body))
 
 
 _PATH = re.compile(r"`\$\.(?P<path>[^`]*)`|`(?P<missing>[a-z_]+)`$")

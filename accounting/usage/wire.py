@@ -120,3 +120,26 @@ class UsageContradiction(Exception):
         self.equation = equation
         self.usage_body = usage_body
         super().__init__(f"{reason}: {equation}")
+
+
+@dataclass(frozen=True)
+class Suspended:
+    """A body, or a call of it, that contradicts itself: kept with its reason, booked nowhere until it is replayed.
+
+    Attributes:
+        index: position of the body in what was sent.
+        event_id: the call's id as far as it could be told; derived from the evidence otherwise.
+        reason, detail: a code and the equation that failed.
+        wire_format, context, usage_body: what a replay reads again; JSON texts.
+    """
+
+    index: int
+    event_id: str
+    reason: str
+    detail: str
+    wire_format: str
+    context: str
+    usage_body: str
+
+    def to_json(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in ("index", "event_id", "reason", "detail")}

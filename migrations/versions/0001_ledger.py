@@ -13,6 +13,7 @@ _SQL = Path(__file__).with_name("0001_ledger.sql")
 
 TABLES = (
     "settlement_runs",
+    "cost_basis_rules",
     "exceptions",
     "purpose_policies",
     "subscriptions",

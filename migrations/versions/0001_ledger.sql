@@ -140,8 +140,10 @@ CREATE TABLE usage_events (
   web_search_requests integer NOT NULL,
   web_fetch_requests integer NOT NULL,
   body_hash bytea NOT NULL,
+  wire_format text NOT NULL DEFAULT 'native',
   raw_batch bigint,
   raw_index integer,
+  basis text NOT NULL DEFAULT 'price_list' CHECK (basis IN ('price_list', 'reported')),
   seller text NOT NULL,
   charge_status text NOT NULL CHECK (charge_status IN ('priced', 'unpriced', 'pending_settlement', 'void')),
   reason text,
@@ -149,7 +151,8 @@ CREATE TABLE usage_events (
   list_cost_e15 bigint,
   contracted_cost_e15 bigint,
   billing_currency text NOT NULL,
-  CHECK ((charge_status = 'priced') = (list_cost_e15 IS NOT NULL AND contracted_cost_e15 IS NOT NULL AND sku_price_id IS NOT NULL))
+  CHECK ((charge_status = 'priced') = (list_cost_e15 IS NOT NULL AND contracted_cost_e15 IS NOT NULL)),
+  CHECK (charge_status <> 'priced' OR basis = 'reported' OR sku_price_id IS NOT NULL)
 ) PARTITION BY RANGE (occurred_at);
 CREATE INDEX usage_events_time ON usage_events (tenant, occurred_at);
 CREATE INDEX usage_events_revised ON usage_events (tenant, event_id) WHERE revision > 0;
@@ -259,7 +262,7 @@ SELECT tenant,
        contracted_cost_e15 * 0.000000000000001 AS effective_cost,
        contracted_cost_e15 * 0.000000000000001 AS billed_cost,
        billing_currency,
-       'price_list'::text AS basis,
+       basis,
        NULL::text AS policy,
        NULL::text AS quality,
        sku_price_id,
@@ -297,6 +300,9 @@ CREATE TABLE rollup_15m (
   billed_cost numeric(38, 18) NOT NULL,
   PRIMARY KEY (tenant, bucket, booking_period, seller, model, purpose, charge_status, billing_currency)
 );
+-- Lines booked in another month than they belong to: what reconciles charge periods with booking periods.
+CREATE INDEX rollup_15m_late ON rollup_15m (tenant, booking_period)
+  WHERE booking_period <> (date_trunc('month', bucket AT TIME ZONE 'UTC'))::date;
 SELECT tokencogs_protect('rollup_15m', 'tenant');
 GRANT SELECT, INSERT, UPDATE, DELETE ON rollup_15m TO tokencogs_app;
 
@@ -428,22 +434,42 @@ INSERT INTO purpose_policies (tenant, purpose, effective_from, statement_line) V
 SELECT tokencogs_protect('purpose_policies', 'list');
 GRANT SELECT ON purpose_policies TO tokencogs_app;
 
--- What could not be booked as it came: kept with its reason and the usage part of its body.
+-- What a person should look at, with the usage part of the body. kind: conflict (another body under a known id; the first
+-- stays), contradiction (numbers that can't all be true; booked nowhere until replayed), finding (booked, to be reviewed).
+-- context is what a replay reads beside usage_body; who made the call is in it alone, where it can be erased.
 CREATE TABLE exceptions (
   tenant text NOT NULL,
+  exception_id text NOT NULL,
+  kind text NOT NULL CHECK (kind IN ('conflict', 'contradiction', 'finding')),
   event_id text NOT NULL,
-  body_hash bytea NOT NULL,
   format text NOT NULL,
   reason text NOT NULL,
   detail text NOT NULL,
+  context jsonb NOT NULL,
   usage_body text NOT NULL,
+  occurred_at timestamptz,
   received_at timestamptz NOT NULL DEFAULT now(),
   resolved_at timestamptz,
-  PRIMARY KEY (tenant, event_id, body_hash)
+  resolution text CHECK (resolution IN ('replayed', 'dismissed')),
+  PRIMARY KEY (tenant, exception_id),
+  CHECK ((resolved_at IS NULL) = (resolution IS NULL))
 );
+CREATE INDEX exceptions_open ON exceptions (tenant, received_at) WHERE resolved_at IS NULL;
 SELECT tokencogs_protect('exceptions', 'tenant');
 GRANT SELECT, INSERT ON exceptions TO tokencogs_app;
-GRANT UPDATE (resolved_at) ON exceptions TO tokencogs_app;
+GRANT UPDATE (resolved_at, resolution) ON exceptions TO tokencogs_app;
+
+-- Which of the two costs is booked where a provider states its own: by provider and surface ('' = all), from a moment on.
+CREATE TABLE cost_basis_rules (
+  tenant text NOT NULL,
+  provider text NOT NULL,
+  surface text NOT NULL,
+  basis text NOT NULL CHECK (basis IN ('price_list', 'reported')),
+  created_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (tenant, provider, surface)
+);
+SELECT tokencogs_protect('cost_basis_rules', 'tenant');
+GRANT SELECT, INSERT, UPDATE, DELETE ON cost_basis_rules TO tokencogs_app;
 
 CREATE TABLE settlement_runs (
   tenant text NOT NULL,

@@ -41,6 +41,8 @@ _VALUES = {
     "user_id": f"'user-' || (n * 7919 % {USERS})",
     "seller": "(ARRAY['openai','anthropic','google'])[1 + n % 10 % 3]",
     "charge_status": "'priced'",
+    "wire_format": "'native'",
+    "basis": "'price_list'",
     "billing_currency": "'USD'",
     "sku_price_id": "1",
     "list_cost_e15": "2000000000000",

@@ -1,23 +1,19 @@
-"""Which calls does an Anthropic Messages body hold? Input excludes the cache; compactions and advisors come on top.
-
-Further calls of one body: `compaction-N` and `advisor-N` are not in the top-level counts, `declined-N` is an attempt that gave
-output before a fallback model took over (without output it is not billed). platform.claude.com: Compaction, Advisor tool,
-Refusals and fallback.
-"""
+"""Which calls does an Anthropic Messages body hold? Input excludes the cache; compactions and advisors come on top."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from accounting.usage.formats.contradicted import counted
+from accounting.usage.formats.answer import details
+from accounting.usage.formats.anthropic_iterations import sort_iterations
+from accounting.usage.formats.contradicted import ContradictedCall, counted
 from accounting.usage.formats.counts import allow, check_parts, check_sum, count, optional_count
 from accounting.usage.formats.fields import merged, text
-from accounting.usage.formats.structure import mapping, mappings
+from accounting.usage.formats.structure import items, mapping, mappings
 from accounting.usage.native import NativeUsage
-from accounting.usage.wire import Body, Call, Context, Finding
+from accounting.usage.wire import Body, Call, Context, Finding, UsageContradiction
 
 NAME = "anthropic_messages"
 IDENTITY = (
@@ -48,7 +44,10 @@ def read(body: Body | list[Body], context: Context) -> list[Call]:
 
 def _message(body: Body) -> Body:
     """The message itself, also where it stands in a line of a batch's results."""
-    message = mapping(body.get("result")).get("message")
+    result = mapping(body.get("result"))
+    if result.get("type") in ("errored", "canceled", "expired"):
+        return {"type": "error"}
+    message = result.get("message")
     return message if isinstance(message, Mapping) else body
 
 
@@ -67,15 +66,14 @@ def streamed(events: Sequence[Body]) -> tuple[Body, tuple[Finding, ...]]:
 
 def calls(message: Body, findings: tuple[Finding, ...], context: Context) -> Iterator[Call]:
     """The calls of one message, the answered one first."""
-    usage = message.get("usage")
-    usage = usage if isinstance(usage, Mapping) and usage else None
     kept = allow({key: message[key] for key in (*WORDS, "usage") if key in message}, WORDS)
+    usage = details(message, "usage", kept)
     response_id = text(message, "id")
     served_by = next((seller for start, seller in SELLERS.items() if (response_id or "").startswith(start)), None)
-    served_by = served_by or text(message, "served_by")
+    served_by = served_by or next((seller for seller in SELLERS.values() if message.get("served_by") == seller), None)
     if served_by:
         kept["served_by"] = served_by
-    geo = text(usage or {}, "inference_geo")
+    geo = text(usage, "inference_geo")
     main = Call(
         usage=None,
         usage_body=kept,
@@ -83,15 +81,18 @@ def calls(message: Body, findings: tuple[Finding, ...], context: Context) -> Ite
         surface=context.surface or "messages",
         model=text(message, "model"),
         response_id=response_id,
-        service_tier="fast" if (usage or {}).get("speed") == "fast" else text(usage or {}, "service_tier"),
+        service_tier="fast" if usage.get("speed") == "fast" else text(usage, "service_tier"),
         region=None if geo == "not_available" else geo,
         status="error" if message.get("type") == "error" else None,
         findings=findings,
     )
-    if usage is None:
+    if not usage:
         yield main
         return
-    served, others, unknown = _sorted(mappings(usage.get("iterations")))
+    try:
+        served, others, unknown = sort_iterations(items(usage, "iterations", kept), kept)
+    except UsageContradiction as contradiction:
+        raise ContradictedCall(contradiction, main) from contradiction
     if unknown:
         detail = f"{unknown} iterations of a kind that no rule knows are not counted"
         main = replace(main, findings=(*findings, Finding("unknown_iteration", detail)))
@@ -101,43 +102,20 @@ def calls(message: Body, findings: tuple[Finding, ...], context: Context) -> Ite
         yield counted(further, lambda item=item: _counts(item, kept))  # type: ignore[misc]
 
 
-def _sorted(iterations: list[Body]) -> tuple[list[Body], list[tuple[str, Body]], int]:
-    """Iterations of the served model, those billed beside it by part, and how many are of a kind that no rule knows."""
-    fallbacks = [item for item in iterations if item.get("type") == "fallback_message"]
-    served: list[Body] = []
-    others: list[tuple[str, Body]] = []
-    unknown = 0
-    seen: Counter[str] = Counter()
-    for item in iterations:
-        kind = str(item.get("type"))
-        if kind in ("message", "fallback_message"):
-            if not fallbacks or item.get("model") == fallbacks[-1].get("model"):
-                served.append(item)
-                continue
-            part = "declined"
-            if not optional_count(item, "output_tokens"):
-                continue
-        elif kind in ("compaction", "advisor_message"):
-            part = kind.removesuffix("_message")
-        else:
-            unknown += 1
-            continue
-        seen[part] += 1
-        others.append((f"{part}-{seen[part]}", item))
-    return served, others, unknown
-
-
 def _served(usage: Body, served: list[Body], kept: Mapping[str, Any]) -> NativeUsage:
     counts = _counts(usage, kept)
     for name in ("input_tokens", "output_tokens") if served else ():
         parts = {f"iterations.{place}.{name}": count(item, name, kept) for place, item in enumerate(served)}
         check_sum((name, count(usage, name, kept)), parts, kept)
+    details(usage, "server_tool_use", kept)
     counts.web_search_requests = optional_count(usage, "server_tool_use.web_search_requests", kept) or 0
     counts.web_fetch_requests = optional_count(usage, "server_tool_use.web_fetch_requests", kept) or 0
     return counts
 
 
 def _counts(usage: Body, kept: Mapping[str, Any]) -> NativeUsage:
+    for name in ("cache_creation", "output_tokens_details"):
+        details(usage, name, kept)
     five, hour, thinking = (
         optional_count(usage, path, kept) or 0
         for path in (

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from accounting.usage.formats.answer import details
 from accounting.usage.formats.contradicted import counted
 from accounting.usage.formats.counts import allow, check_parts, check_sum, count, optional_count
 from accounting.usage.formats.fields import first_text, merged, text
-from accounting.usage.formats.structure import mapping, mappings
+from accounting.usage.formats.structure import items, mapping, mappings
 from accounting.usage.native import NativeUsage
 from accounting.usage.wire import Body, Call, Context, Finding, UsageContradiction
 
@@ -33,11 +34,11 @@ def recognises(body: Body) -> bool:
 def read(body: Body | list[Body], context: Context) -> list[Call]:
     events = [_event(event) for event in (mappings(body) if isinstance(body, list) else [body])]
     response = merged(events)
-    usage = mapping(response.get("usage"))
     kept = allow(
         {key: response[key] for key in ("stopReason", "usage", "serviceTier", "performanceConfig") if key in response},
         WORDS,
     )
+    usage = details(response, "usage", kept)
     tools = mapping(usage.get("serverToolUsage"))
     used = sum(optional_count(tools, name, kept) or 0 for name in tools if not isinstance(tools[name], Mapping))
     units = Finding("unpriced_units", f"serverToolUsage {used} is not priced")
@@ -79,7 +80,7 @@ def _counts(usage: Object, kept: Object) -> NativeUsage:
     parts = {"inputTokens": fresh, **found, "outputTokens": output}
     check_sum(("totalTokens", total), parts, kept)
     lifetimes = {"5m": 0, "1h": 0}
-    for detail in mappings(usage.get("cacheDetails")):
+    for detail in items(usage, "cacheDetails", kept):
         if (ttl := text(detail, "ttl")) in lifetimes:
             lifetimes[ttl] += optional_count(detail, "inputTokens", kept) or 0
     named = {f"cacheDetails {ttl}": tokens for ttl, tokens in lifetimes.items()}

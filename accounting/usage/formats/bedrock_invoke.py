@@ -55,7 +55,10 @@ def read(body: Body | list[Body], context: Context) -> list[Call]:
         return _claude(body, events, context)
     response = merged(events)
     shape = next((shape for shape in SHAPES if _found(response, shape[0]) is not None), None)
-    kept = allow({key: response[key] for key in (*WORDS, *_KEPT) if key in response}, WORDS)
+    counts = {key: response[key] for key in (*WORDS, *_KEPT) if key in response}
+    if "results" in response:
+        counts["results"] = [{"tokenCount": result.get("tokenCount")} for result in mappings(response["results"])]
+    kept = allow(counts, WORDS)
     call = Call(
         usage=None,
         usage_body=kept,

@@ -10,7 +10,7 @@ from typing import Any
 from accounting.usage.formats.contradicted import counted
 from accounting.usage.formats.counts import allow, check_parts, optional_count
 from accounting.usage.formats.fields import first_text, merged
-from accounting.usage.formats.structure import cached_split, mapping, mappings, moment
+from accounting.usage.formats.structure import cached_split, items, mapping, mappings, moment
 from accounting.usage.formats.tokens import Tokens
 from accounting.usage.native import NativeUsage
 from accounting.usage.wire import Body, Call, Context, Finding, UsageContradiction
@@ -71,7 +71,9 @@ def _camel(usage: Object) -> dict[str, Any]:
     """Field names as on the wire; the Python package writes them with underscores."""
     return {
         re.sub(r"_([a-z])", lambda match: match[1].upper(), key): (
-            [_camel(item) for item in mappings(value)] if isinstance(value, list) else value
+            [_camel(item) if isinstance(item, Mapping) else item for item in value]
+            if isinstance(value, list)
+            else value
         )
         for key, value in usage.items()
         if isinstance(key, str)
@@ -148,7 +150,7 @@ def _output(usage: Object, given: Mapping[str, int], thoughts: int, kept: Object
 def _modalities(usage: Object, name: str, whole: tuple[str, int], kept: Object) -> Counter[str]:
     """Tokens by modality as a list states them; an absent count is 0, as protobuf leaves zeros out."""
     found: Counter[str] = Counter()
-    for item in mappings(usage.get(name)):
+    for item in items(usage, name, kept):
         modality = item.get("modality")
         found[modality if modality in MODALITIES else "TEXT"] += optional_count(item, "tokenCount", kept) or 0
     check_parts(whole, {f"{name} {modality}": tokens for modality, tokens in found.items()}, kept)

@@ -64,9 +64,8 @@ def _call(given: Body, trace: Body, context: Context) -> Call | None:
         return None
     attributes = _attributes(given)
     provider = first_text(attributes, *PROVIDERS)
-    kept = allow({key: given[key] for key in _KEPT if key in given}, WORDS)
-    if provider:
-        kept["metadata"] = {"attributes": {PROVIDERS[0]: provider}}
+    about = {"metadata": {"attributes": {PROVIDERS[0]: provider}}} if provider else {}
+    kept = allow({**{key: given[key] for key in _KEPT if key in given}, **about}, WORDS)
     response_id, trace_id, own_id = response_id_of(attributes), text(given, "traceId"), text(given, "id")
     call = Call(
         usage=None,

@@ -131,8 +131,9 @@ def _tags(body: Body, metadata: Body) -> dict[str, str] | None:
     """Request tags, `key:value` taken apart, and the name of the key."""
     stated = body.get("request_tags")
     listed = json_object(stated, list) if isinstance(stated, str) else stated
-    pairs = (tag.partition(":") for tag in listed or () if isinstance(tag, str) and tag)
-    tags = {key[:256]: value[:1024] for key, _, value in pairs if key}
+    tags = listed if isinstance(listed, list) else []
+    pairs = (tag.partition(":") for tag in tags if isinstance(tag, str) and tag)
+    named = {key[:256]: value[:1024] for key, _, value in pairs if key}
     if alias := text(metadata, "user_api_key_alias"):
-        tags["user_api_key_alias"] = alias
-    return tags or None
+        named["user_api_key_alias"] = alias
+    return named or None

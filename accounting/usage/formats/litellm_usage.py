@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from accounting.usage.formats.answer import details
 from accounting.usage.formats.counts import check_parts, check_sum, count, optional_count
 from accounting.usage.formats.fields import amount
 from accounting.usage.formats.structure import mapping
@@ -48,6 +49,8 @@ def tokens_of(body: Object, metadata: Object, response: Object, kept: Object) ->
     if hit(body):
         return Tokens(NativeUsage(), reported_cost_usd=cost)
     usage = usage_object(metadata, response)
+    for path in (DETAILS, f"{DETAILS}.cache_creation_token_details", "completion_tokens_details", "server_tool_use"):
+        details(usage, path, kept)
     for name, stated in sums.items():
         _same({name: stated, f"usage_object.{name}": optional_count(usage, name, kept)}, kept)
     cached, written = _either(usage, READS, kept), _either(usage, WRITES, kept) or 0
@@ -75,11 +78,11 @@ def tokens_of(body: Object, metadata: Object, response: Object, kept: Object) ->
 
 def _parts(usage: Object, uncached: int, completion: int, kept: Object) -> dict[str, int]:
     """Modalities and reasoning, each held against its whole."""
-    details, made = f"{DETAILS}.", "completion_tokens_details."
+    given, made = f"{DETAILS}.", "completion_tokens_details."
     fields = {
-        "audio_input_tokens": f"{details}audio_tokens",
-        "image_input_tokens": f"{details}image_tokens",
-        "video_input_tokens": f"{details}video_tokens",
+        "audio_input_tokens": f"{given}audio_tokens",
+        "image_input_tokens": f"{given}image_tokens",
+        "video_input_tokens": f"{given}video_tokens",
         "reasoning_tokens": f"{made}reasoning_tokens",
         "audio_output_tokens": f"{made}audio_tokens",
         "image_output_tokens": f"{made}image_tokens",

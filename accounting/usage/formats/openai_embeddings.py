@@ -13,7 +13,7 @@ from accounting.usage.wire import Body, Call, Context
 
 NAME = "openai_embeddings"
 IDENTITY = "total_tokens = prompt_tokens"
-KEYS = keys((marks.EMBEDDINGS,), "openai", "mistral", "together", "fireworks", "voyageai")
+KEYS = keys((marks.EMBEDDINGS,), "openai", "mistral", "together", "fireworks")
 
 
 def recognises(body: Body) -> bool:

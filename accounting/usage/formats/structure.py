@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 
 from accounting.usage.formats.counts import value_at
+from accounting.usage.formats.evidence import shown
 from accounting.usage.formats.fields import seconds
+from accounting.usage.wire import UsageContradiction
 
 
 def mappings(value: object) -> list[Mapping[str, Any]]:
@@ -20,6 +22,19 @@ def mappings(value: object) -> list[Mapping[str, Any]]:
 def mapping(value: object) -> Mapping[str, Any]:
     """The object itself; of anything else an empty one."""
     return value if isinstance(value, Mapping) else {}
+
+
+def items(body: Mapping[str, Any], name: str, evidence: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The objects of the list of this name, none where it is absent or null. Raises UsageContradiction `not_a_list`, `not_an_object`."""
+    found = body.get(name)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise UsageContradiction("not_a_list", f"{name} is {shown(found)}", evidence)
+    for place, item in enumerate(found):
+        if not isinstance(item, Mapping):
+            raise UsageContradiction("not_an_object", f"{name}.{place} is {shown(item)}", evidence)
+    return found
 
 
 def json_object(value: object, kind: type = dict) -> Any:

@@ -13,15 +13,9 @@ from accounting.usage.native import Status
 from accounting.usage.otlp.counts import tokens_of
 from accounting.usage.otlp.decode import Span
 from accounting.usage.otlp.evidence import evidence
-from accounting.usage.otlp.vocabulary import AGGREGATED, COUNTS, LANGFUSE_USAGE, NAMES
+from accounting.usage.otlp.leaves import first, is_aggregated, is_leaf
+from accounting.usage.otlp.vocabulary import COUNTS, LANGFUSE_USAGE, NAMES
 from accounting.usage.wire import Call, Context, UsageContradiction
-
-LEAVES = frozenset(("chat", "text_completion", "generate_content", "embeddings"))
-"""`gen_ai.operation.name` of a single model call."""
-NO_LEAVES = frozenset(("invoke_agent", "create_agent", "execute_tool", "invoke_workflow", "retrieval", "plan"))
-"""Those of what is no model call; any other name says neither."""
-LEAF_KINDS = frozenset(("LLM", "EMBEDDING", "GENERATION"))
-"""Kinds of OpenInference and Langfuse that are single calls; all others (AGENT, CHAIN, TOOL, SPAN, ...) repeat their children."""
 
 Object = Mapping[str, Any]
 
@@ -41,52 +35,38 @@ def calls(spans: Iterable[Span], context: Context) -> Iterator[Call | Contradict
 def call_of(span: Span, context: Context) -> Call | None:
     """The call of one span; None for a span that is no model call. Raises ContradictedCall."""
     attributes = span.attributes
-    leaf, used = _leaf(attributes), not COUNTS.isdisjoint(attributes) or LANGFUSE_USAGE in attributes
+    leaf, used = is_leaf(attributes), not COUNTS.isdisjoint(attributes) or LANGFUSE_USAGE in attributes
     if leaf is False:
-        return _call(span, context, aggregate=True) if used or _aggregated(attributes) else None
-    if not used and _aggregated(attributes):
+        return _call(span, context, aggregate=True) if used or is_aggregated(attributes) else None
+    if not used and is_aggregated(attributes):
         return _call(span, context, aggregate=True)
     if not leaf and not used:
         return None
-    if leaf is None and _first(attributes, "model") is None and _first(attributes, "agent") is not None:
+    if leaf is None and first(attributes, "model") is None and first(attributes, "agent") is not None:
         return _call(span, context, aggregate=True)
     return _call(span, context, counted=used)
-
-
-def _leaf(attributes: Object) -> bool | None:
-    """Does the span say that it is a single call, or that it is none? None: it does not say."""
-    operation, step, kind = (_first(attributes, slot) for slot in ("operation", "step", "kind"))
-    if operation in LEAVES or operation in NO_LEAVES:
-        return operation in LEAVES
-    if step is not None:
-        return ".do" in step
-    return None if kind is None else kind.upper() in LEAF_KINDS
-
-
-def _aggregated(attributes: Object) -> bool:
-    return any(key.startswith(AGGREGATED) for key in attributes)
 
 
 def _call(span: Span, context: Context, *, counted: bool = False, aggregate: bool = False) -> Call:
     attributes = span.attributes
     kept = evidence(span)
     started = _moment(span.start_ns)
-    model, response_model = _first(attributes, "model"), _first(attributes, "response_model")
+    model, response_model = first(attributes, "model"), first(attributes, "response_model")
     response_id = response_id_of(attributes) if "gen_ai.response.id" in attributes else None
     known: dict[str, Any] = {
         "usage_body": kept,
-        "provider": context.provider or _first(attributes, "provider") or "unknown",
+        "provider": context.provider or first(attributes, "provider") or "unknown",
         "surface": context.surface or "otlp",
         "model": model or response_model,
         "response_model": response_model if model else None,
         "response_id": response_id,
         "event_id": f"{span.trace_id}-{span.span_id}" if span.span_id and not response_id else None,
-        "service_tier": _first(attributes, "service_tier"),
+        "service_tier": first(attributes, "service_tier"),
         "status": _status(span),
         "occurred_at": started,
         "first_token_at": _first_token(attributes, started),
         "completed_at": _moment(span.end_ns) if span.end_ns >= span.start_ns else None,
-        "user_id": _first(attributes, "user"),
+        "user_id": first(attributes, "user"),
         "trace_id": span.trace_id or None,
         "tags": _tags(span),
     }
@@ -105,15 +85,6 @@ def _call(span: Span, context: Context, *, counted: bool = False, aggregate: boo
     except UsageContradiction as contradiction:
         raise ContradictedCall(contradiction, Call(usage=None, **known)) from contradiction
     return call
-
-
-def _first(attributes: Object, slot: str) -> str | None:
-    """The first spelling of a name that is stated as text."""
-    for key in NAMES[slot]:
-        value = attributes.get(key)
-        if value and isinstance(value, str):
-            return value
-    return None
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -142,7 +113,7 @@ def _status(span: Span) -> Status | None:
     if not span.error:
         return None
     return (
-        "timeout" if (_first(span.attributes, "error") or "").lower().endswith(("timeout", "timeouterror")) else "error"
+        "timeout" if (first(span.attributes, "error") or "").lower().endswith(("timeout", "timeouterror")) else "error"
     )
 
 
@@ -155,6 +126,6 @@ def _tags(span: Span) -> dict[str, str] | None:
             ("conversation", span.attributes),
             ("agent", span.attributes),
         )
-        if (value := _first(where, slot))
+        if (value := first(where, slot))
     }
     return tags or None

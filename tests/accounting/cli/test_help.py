@@ -43,7 +43,7 @@ def test_examples_name_commands_and_options_that_exist(words: tuple[str, ...], c
 def assert_parses(line: str) -> None:
     """That click takes the line's words and options, up to a pipe or a redirection, without running anything."""
     rest = shlex.split(line)[1:]
-    rest = rest[: next((at for at, word in enumerate(rest) if word in ("|", ">", ">>", "&&", "&")), len(rest))]
+    rest = rest[: next((at for at, word in enumerate(rest) if word in ("|", ">", ">>", "<", "<<<", "&&", "&")), len(rest))]
     command: click.Command = main
     name = "tokencogs"
     while isinstance(command, click.Group):

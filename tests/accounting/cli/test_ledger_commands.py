@@ -82,8 +82,12 @@ def test_check_is_exact_and_exits_0(booked: Run) -> None:
     result = booked("check")
     assert (result.exit_code, result.stdout) == (
         0,
-        "exact: rollups = ledger = sum of components in 9 figures of 1 months\n",
+        "exact: rollups = ledger = sum of components; 9 figures, 2026-07 to 2026-07\n",
     )
+
+
+def test_check_of_an_empty_ledger_says_so(tokencogs: Run, tenant: str) -> None:
+    assert tokencogs("check").stdout == "exact: rollups = ledger = sum of components; 0 figures, nothing is booked\n"
 
 
 def test_check_of_a_changed_rollup_prints_the_difference_and_exits_1(

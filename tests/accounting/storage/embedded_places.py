@@ -28,7 +28,7 @@ print(json.dumps({k: str(v) for k, v in dataclasses.asdict(attach()).items()}), 
 sys.stdin.read()
 """
 # The same, with a forked child that lives until its parent's standard input is closed by all who share it.
-FORKING_CLIENT = CLIENT.replace("sys.stdin.read()", "import os\nprint(os.fork(), flush=True)\nsys.stdin.read()")
+FORKING_CLIENT = CLIENT.replace("sys.stdin.read()", "import os\nos.write(1, b'%d\\n' % os.fork())\nsys.stdin.read()")
 # For an interpreter that is not this environment's own.
 IMPORTABLE = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[3]), sysconfig.get_path("platlib")])}
 

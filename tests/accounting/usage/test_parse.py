@@ -41,7 +41,7 @@ def _only(changed: dict[str, Any]) -> NativeEvent:
         ({"tags": {"": "v"}}, "tags", '{"":"v"}'),
         ({"reported_cost_usd": "NaN"}, "reported_cost_usd", "NaN"),
         ({"reported_cost_usd": -1}, "reported_cost_usd", "-1"),
-        ({"reported_cost_usd": "0.0000000000000000001"}, "reported_cost_usd", "1E-19"),
+        ({"reported_cost_usd": "1e20"}, "reported_cost_usd", "1E+20"),
         ({"user_id": "a\u0000b"}, "user_id", "a\\u0000b"),
         ({"score": "high"}, "score", "high"),
     ],
@@ -110,6 +110,11 @@ def test_the_canonical_form_is_the_same_however_the_event_is_written() -> None:
 
 def test_unknown_cache_reads_differ_from_none() -> None:
     assert canonical(_only(event("a", usage={"cache_read_tokens": None}))) != canonical(_only(event("a")))
+
+
+def test_float_noise_of_a_reported_cost_is_rounded_to_15_decimals() -> None:
+    assert _only(event("a", reported_cost_usd=0.00022500000000000002)).reported_cost_usd == Decimal("0.000225")
+    assert _only(event("a", reported_cost_usd="0.0000000000000125")).reported_cost_usd == Decimal("0.000000000000012")
 
 
 def test_times_are_utc_and_amounts_exact() -> None:
