@@ -59,7 +59,8 @@ def add(connection: psycopg.Connection[Any], tenant: str, rows: Iterable[Excepti
 
 _LIST = text(
     "SELECT exception_id, kind, event_id, format, reason, detail, usage_body, occurred_at, received_at, resolved_at, resolution "
-    "FROM exceptions WHERE tenant = :tenant AND (:kind IS NULL OR kind = :kind) AND (:reason IS NULL OR reason = :reason) "
+    "FROM exceptions WHERE tenant = :tenant AND (CAST(:kind AS text) IS NULL OR kind = :kind) "
+    "AND (CAST(:reason AS text) IS NULL OR reason = :reason) "
     "AND (NOT :open OR resolved_at IS NULL) ORDER BY received_at, exception_id LIMIT :limit"
 )
 _COUNT = text(
@@ -97,6 +98,13 @@ _RESOLVE = text(
     "WHERE tenant = :tenant AND exception_id = :exception_id AND resolved_at IS NULL"
 )
 _KNOWN = text("SELECT resolution FROM exceptions WHERE tenant = :tenant AND exception_id = :exception_id")
+
+
+def resolve(engine: Engine, context: TenantContext, exception_id: str, resolution: str) -> None:
+    """Closes an open exception; a closed one stays as it is."""
+    with transaction(engine, context.tenant) as connection:
+        known = {"tenant": context.tenant, "exception_id": exception_id, "resolution": resolution}
+        connection.execute(_RESOLVE, known)
 
 
 def dismiss(engine: Engine, context: TenantContext, exception_id: str) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def void(engine: Engine, context: TenantContext, event_id: str, reason: str) -> 
     if not reason.strip():
         raise InvalidInput("reason", reason, "say why the event is void")
     with transaction(engine, context.tenant) as connection:
-        latest = _latest(connection, context, event_id)
+        latest = locked(connection, context, event_id)
         if latest.charge_status == "void":
             known = {"tenant": context.tenant, "event_id": event_id, "revision": latest.revision - 1}
             lines = [row.supersedes for row in connection.execute(_REVERSED, known)]
@@ -89,7 +89,7 @@ def revise(engine: Engine, context: TenantContext, book: PriceBook, event_id: st
     if refused:
         raise InvalidInput(*refused[0])
     with transaction(engine, context.tenant) as connection:
-        latest = _latest(connection, context, event_id)
+        latest = locked(connection, context, event_id)
         if latest.charge_status == "void":
             raise Conflict(f"event_id={event_id!r}: is void; log the call under a new id")
         return replace(connection, context, latest, staged, prepared.usage_bodies)
@@ -121,7 +121,7 @@ def replace_observed(engine: Engine, context: TenantContext, distinct: Distinct,
     for position in sorted(merged.better):
         row = distinct.batch.slice(position, 1)
         with transaction(engine, context.tenant) as connection:
-            latest = _latest(connection, context, row["event_id"][0].as_py())
+            latest = locked(connection, context, row["event_id"][0].as_py())
             if latest.charge_status != "void" and rank(latest.wire_format) < rank(row["wire_format"][0].as_py()):
                 replace(connection, context, latest, row, [distinct.usage_bodies[position]])
 
@@ -139,7 +139,7 @@ def _single(body: bytes, event_id: str) -> Prepared:
     return prepared
 
 
-def _latest(connection: Connection, context: TenantContext, event_id: str) -> Row[Any]:
+def locked(connection: Connection, context: TenantContext, event_id: str) -> Row[Any]:
     """The newest row of an event, with the event locked until the transaction ends."""
     parameters = {"tenant": context.tenant, "event_id": event_id}
     rollups.lock(connection, context.tenant, exclusive=False)

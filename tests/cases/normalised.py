@@ -7,18 +7,16 @@ its provider gets none from the context, so that the module's own reading is wha
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from accounting.usage.columns import Prepared, prepare_events
-from accounting.usage.formats.registry import FORMATS
+from accounting.usage.columns import Prepared
+from accounting.usage.formats.registry import choose
 from accounting.usage.otlp.decode import from_json
 from accounting.usage.otlp.spans import calls
 from accounting.usage.otlp.vocabulary import wanted
-from accounting.usage.parse import Parsed
-from accounting.usage.read import WireRead, read
-from accounting.usage.wire import Context
+from accounting.usage.prepare_wire import prepare_wire
+from accounting.usage.wire import Call, Context
 from tests.cases.rows import Case
 
 FORMAT_OF = {
@@ -34,16 +32,6 @@ FORMAT_OF = {
 
 STATE_THEIR_PROVIDER = {"litellm", "openinference", "otlp"}
 SPANS = {"openinference", "otlp"}
-CLOCK = timedelta(seconds=10)
-"""How far the time that a body states may be from the case's: some state when the answer was complete."""
-
-
-@dataclass(frozen=True)
-class Normalised:
-    """Attributes: read: every call with its evidence, or its contradiction; prepared: the columns of the booked ones."""
-
-    read: WireRead
-    prepared: Prepared
 
 
 def wire_format(case: Case) -> str:
@@ -61,27 +49,27 @@ def context(case: Case) -> Context:
         region=request.get("region"),
         requested_service_tier=request.get("service_tier"),
         batch=request.get("batch"),
-        user_id=request.get("user"),
     )
 
 
-def normalise(case: Case) -> Normalised:
-    """Reads the payload as one body sent with its context."""
-    found = read(wire_format(case), [(case["payload"], context(case))])
-    events = [booked.event for booked in found.booked]
-    parsed = Parsed(sent=len(events), events=events, indexes=list(range(len(events))))
-    now = datetime.fromisoformat(case.get("ingest_time", case["event_time"]))
-    return Normalised(found, prepare_events(parsed, now))
+def received(case: Case) -> datetime:
+    """When the payload arrives: as the case says, else at the event's time."""
+    return datetime.fromisoformat(case.get("ingest_time", case["event_time"]))
+
+
+def normalise(case: Case) -> Prepared:
+    """The payload as one body, read and checked."""
+    return prepare_wire(wire_format(case), [(case["payload"], context(case))], received(case))
 
 
 def stated_times(case: Case) -> list[datetime]:
-    """The times at which the body itself says that its calls were."""
-    module, given = FORMATS[wire_format(case)], context(case)
-    found = module.read(case["payload"], given)
-    return [call.occurred_at for call in found if call.occurred_at is not None]
+    """When the body itself says that its calls were."""
+    module, bare = choose(wire_format(case), context(case)), Context(provider=context(case).provider)
+    return [call.occurred_at for call in module.read(case["payload"], bare) if call.occurred_at is not None]
 
 
-def calls_over_otlp(case: Case) -> list[Any]:
-    """The same spans as the bytes of an export request, through the decoder that the endpoint uses."""
+def calls_over_otlp(case: Case) -> list[Call]:
+    """The calls of the same spans, sent as the bytes of an export request."""
     spans = from_json(json.dumps(case["payload"]).encode(), wanted)
-    return list(calls(spans, context(case)))
+    found: list[Any] = list(calls(spans, context(case)))
+    return found

@@ -59,7 +59,7 @@ def read(body: Body | list[Body], context: Context) -> list[Call]:
 
 def _call(given: Body, trace: Body, context: Context) -> Call | None:
     """None for an observation that is no model call and states no usage."""
-    leaf, usage = given.get("type") in LEAVES, stated_usage(given)
+    leaf, (usage, in_buckets) = given.get("type") in LEAVES, stated_usage(given)
     if not leaf and not usage:
         return None
     attributes = _attributes(given)
@@ -84,7 +84,7 @@ def _call(given: Body, trace: Body, context: Context) -> Call | None:
         tags=_tags(trace),
         aggregate=not leaf,
     )
-    return counted(call, lambda: tokens_of(usage, given, kept)) if leaf and usage else call
+    return counted(call, lambda: tokens_of(usage, in_buckets, given, kept)) if leaf and usage else call
 
 
 def response_id_of(attributes: Mapping[str, Any]) -> str | None:

@@ -21,27 +21,28 @@ Object = Mapping[str, Any]
 
 PLAIN = (("input", "promptTokens"), ("output", "completionTokens"), ("total", "totalTokens"))
 """The earlier style, two spellings each."""
+UNITS = ("CHARACTERS", "MILLISECONDS", "SECONDS", "IMAGES", "REQUESTS")
 COLUMNS = {"inputUsage": "input", "outputUsage": "output", "totalUsage": "total"}
 """Columns of an export without usage details; Langfuse writes 0 in all three where it knows nothing."""
 
 
-def stated_usage(observation: Body) -> Object:
-    """The object that states usage: the details, else the usage object, else the export's columns; empty where there is none."""
-    for key in ("usageDetails", "usage_details", "usage"):
+DETAILS = ("usageDetails", "usage_details")
+
+
+def stated_usage(observation: Body) -> tuple[Object, bool]:
+    """(usage, whether it is in buckets): the details, else the usage object, else the export's columns; empty where there is none."""
+    for key in (*DETAILS, "usage"):
         found = mapping(observation.get(key))
         if found:
-            return {"unit": found.get("unit"), **found} if key == "usage" else {**found, "buckets": True}
-    columns = {name: observation[column] for column, name in COLUMNS.items() if observation.get(column)}
-    return columns
+            return found, key in DETAILS
+    return {name: observation[column] for column, name in COLUMNS.items() if observation.get(column)}, False
 
 
-def tokens_of(usage: Object, observation: Body, kept: Object) -> Tokens:
+def tokens_of(usage: Object, in_buckets: bool, observation: Body, kept: Object) -> Tokens:
     """Counts in whichever style the object is written. Raises UsageContradiction where that style's identity does not hold."""
-    as_buckets = "buckets" in usage
-    usage = {key: value for key, value in usage.items() if key not in ("buckets",)}
     tokens = _openai(usage) or _gemini(usage, kept)
     if tokens is None:
-        tokens = usage_of_buckets(usage, kept) if as_buckets else _plain(usage, kept)
+        tokens = usage_of_buckets(usage, kept) if in_buckets else _plain(usage, kept)
     tokens.reported_cost_usd = _reported(usage, observation, kept)
     return tokens
 
@@ -54,8 +55,7 @@ def _openai(usage: Object) -> Tokens | None:
         call = openai_responses.read({"usage": usage}, Context())[0]
     else:
         return None
-    assert call.usage is not None
-    return Tokens(call.usage, list(call.findings), call.unclassified_tokens)
+    return None if call.usage is None else Tokens(call.usage, list(call.findings), call.unclassified_tokens)
 
 
 def _gemini(usage: Object, kept: Object) -> Tokens | None:
@@ -73,9 +73,6 @@ def _plain(usage: Object, kept: Object) -> Tokens:
     total = stated.pop("total")
     check_sum(("total", total or None), stated, kept)
     return Tokens(NativeUsage(input_tokens=stated["input"], cache_read_tokens=None, output_tokens=stated["output"]))
-
-
-UNITS = ("CHARACTERS", "MILLISECONDS", "SECONDS", "IMAGES", "REQUESTS")
 
 
 def _reported(usage: Object, observation: Body, kept: Object) -> Decimal | None:

@@ -83,7 +83,7 @@ def from_json(body: bytes, wanted: Wanted) -> list[Span]:
     """Spans of a request as OTLP/JSON, or as plain protobuf-to-JSON writes it. Raises InvalidInput where it is neither."""
     try:
         return _spans(msgspec.json.decode(body, type=Request), wanted)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput("body", f"{len(body)} bytes", f"not an OTLP/JSON trace export request: {error}") from error
 
 
