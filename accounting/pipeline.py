@@ -18,8 +18,8 @@ from accounting.ledger.revise import replace_observed
 from accounting.pricing.book import PriceBook
 from accounting.tenant import TenantContext
 from accounting.usage.columns import Prepared, prepare
+from accounting.usage.items import Pair
 from accounting.usage.prepare_wire import prepare_wire
-from accounting.usage.wire import Body, Context
 
 __all__ = ["IngestResult", "TenantContext", "ingest", "ingest_wire", "store"]
 
@@ -53,6 +53,20 @@ class IngestResult:
             aggregates=batch.aggregates,
         )
 
+    @classmethod
+    def together(cls, results: Iterable[IngestResult]) -> IngestResult:
+        """What became of several bodies that were sent as one; `index` tells where in it each row stood."""
+        whole = cls()
+        for result in results:
+            whole.accepted += result.accepted
+            whole.duplicates += result.duplicates
+            whole.aggregates += result.aggregates
+            for name in ("conflicts", "rejected", "exceptions"):
+                getattr(whole, name).extend(getattr(result, name))
+        for rows in (whole.conflicts, whole.rejected, whole.exceptions):
+            rows.sort(key=lambda row: int(str(row["index"])))
+        return whole
+
     def to_json(self) -> dict[str, object]:
         """The answer to a native body."""
         return {name: getattr(self, name) for name in ("accepted", "duplicates", "conflicts", "rejected")}
@@ -84,7 +98,7 @@ def ingest_wire(
     context: TenantContext,
     book: PriceBook,
     wire_format: str,
-    pairs: Iterable[tuple[Body | list[Body], Context]],
+    pairs: Iterable[Pair],
     *,
     now: datetime | None = None,
 ) -> IngestResult:

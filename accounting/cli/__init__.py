@@ -19,6 +19,7 @@ COMMANDS = {
     "settle": "accounting.cli.settle:settle",
     "subscription": "accounting.cli.subscription:subscription",
     "tenant": "accounting.cli.tenant:tenant",
+    "trace": "accounting.cli.trace:trace",
     "user": "accounting.cli.user:user",
 }
 

@@ -1,6 +1,6 @@
 """Do the rollups equal the ledger, and the ledger the sum of its components, in every month, to the last digit?
 
-Four figures by four ways. The components are multiplied in SQL from the stored quantities and the stored prices, without the rating
+Five figures by five ways. The components are multiplied in SQL from the stored quantities and the stored prices, without the rating
 code: a cost is linear in its quantities, so each price row's quantities are added up first and multiplied once.
 """
 
@@ -15,25 +15,25 @@ from typing import Any
 from sqlalchemy import Connection, Engine, text
 
 from accounting.errors import InvalidInput
-from accounting.ledger.rollups import COSTS, COUNTS, MEASURES
+from accounting.ledger.rollups import COSTS, COUNTS, MEASURES, TABLES
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 from accounting.usage.classes import PARTS, USAGE_COLUMNS
 
 _EXACT = Context(prec=120, traps=[Inexact])
-FIGURES = ("ledger", "rollup_15m", "rollup_user_day", "components")
+FIGURES = ("ledger", *TABLES, "components")
 
 
 @dataclass(frozen=True)
 class CheckLine:
-    """One measure of one booking month in one currency, by four ways.
+    """One measure of one booking month in one currency, by five ways.
 
     Attributes:
         booking_period: first day of the month.
         billing_currency: ISO 4217.
         measure: events, a token count, or one of the four costs.
         ledger: sum of the view `ledger`. Costs are in currency units.
-        rollup_15m, rollup_user_day: sums of the rollups.
+        rollup_15m, rollup_day, rollup_user_day: sums of the rollups.
         components: quantity x unit price of priced events, or their counts, plus the rows of `charges`; None where a quantity
             has no stored price, which counts as a difference.
     """
@@ -43,6 +43,7 @@ class CheckLine:
     measure: str
     ledger: Decimal
     rollup_15m: Decimal
+    rollup_day: Decimal
     rollup_user_day: Decimal
     components: Decimal | None
 
@@ -161,7 +162,7 @@ SELECT booking_period, billing_currency,
 FROM events LEFT JOIN costs USING (booking_period, billing_currency) FULL JOIN later USING (booking_period, billing_currency)
 """
 
-_QUERIES = {name: text(_plain(name)) for name in FIGURES[:3]} | {"components": text(_COMPONENTS)}
+_QUERIES = {name: text(_plain(name)) for name in FIGURES[:-1]} | {"components": text(_COMPONENTS)}
 
 _Key = tuple[date, str]
 _Figures = dict[_Key, dict[str, Decimal | None]]
@@ -179,11 +180,9 @@ def _lines(key: _Key, found: dict[str, _Figures]) -> Iterable[CheckLine]:
     """A month that one of the figures does not have at all is 0 there."""
     for measure in MEASURES:
         values = [found[name].get(key, {}).get(measure, Decimal(0)) for name in FIGURES]
-        ledger, quarter_hours, user_days, components = values
-        assert ledger is not None
-        assert quarter_hours is not None
-        assert user_days is not None
-        yield CheckLine(*key, measure, ledger, quarter_hours, user_days, components)
+        *certain, components = values
+        ledger, quarter_hours, days, user_days = (Decimal(value or 0) for value in certain)
+        yield CheckLine(*key, measure, ledger, quarter_hours, days, user_days, components)
 
 
 def _exact(value: Any) -> Decimal | None:

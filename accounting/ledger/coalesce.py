@@ -145,6 +145,7 @@ def _contradiction(suspended: Suspended) -> ExceptionRow:
         detail=suspended.detail,
         usage_body=suspended.usage_body,
         context=suspended.context,
+        occurred_at=suspended.occurred_at,
     )
 
 

@@ -16,7 +16,7 @@ from accounting.errors import StorageUnavailable
 from accounting.ledger.exceptions import ExceptionRow, add
 from accounting.ledger.newest import NEWEST
 from accounting.ledger.observers import rank
-from accounting.ledger.rollups import ADD_STAGE_15M, ADD_STAGE_USER_DAY
+from accounting.ledger.rollups import ADD_STAGE
 from accounting.ledger.stage import STAGED, STAGED_CAST, copy_to_stage
 from accounting.storage.engine import driver_connection
 from accounting.tenant import TenantContext
@@ -154,5 +154,5 @@ def store_stage(connection: psycopg.Connection[Any], context: TenantContext, usa
     row = connection.execute(_RAW, {**parameters, "events": len(usage_bodies), "body": body}).fetchone()
     assert row is not None
     connection.execute(_EVENTS, {**parameters, "raw_batch": row[0]})
-    connection.execute(ADD_STAGE_15M, parameters)
-    connection.execute(ADD_STAGE_USER_DAY, parameters)
+    for statement in ADD_STAGE:
+        connection.execute(statement, parameters)

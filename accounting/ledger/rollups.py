@@ -10,10 +10,10 @@ COUNTS = ("events", "uncached_input_tokens", "cache_read_tokens", "cache_write_t
 COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
 MEASURES = (*COUNTS, *COSTS)
 
-KEY_15M = ("bucket", "booking_period", "seller", "model", "purpose", "charge_status", "billing_currency")
+KEY = ("bucket", "booking_period", "seller", "model", "purpose", "charge_status", "billing_currency")
 KEY_USER_DAY = ("day", "user_id", "account_id", "booking_period", "purpose", "charge_status", "billing_currency")
 
-_BUCKET = "date_bin('15 minutes', occurred_at, timestamptz '2000-01-01 00:00:00+00')"
+_QUARTER_HOUR = "date_bin('15 minutes', occurred_at, timestamptz '2000-01-01 00:00:00+00')"
 _WRITES = "cache_write_5m_tokens::bigint + cache_write_1h_tokens + cache_write_30m_tokens + cache_write_12h_tokens + cache_write_tokens"
 _LIST = "coalesce(sum(list_cost_e15), 0) * 0.000000000000001"
 _CONTRACTED = "coalesce(sum(contracted_cost_e15), 0) * 0.000000000000001"
@@ -35,21 +35,25 @@ def _add(table: str, key: tuple[str, ...], select: str) -> str:
 
 
 _TENANT = "current_setting('tokencogs.tenant')"
-ADD_STAGE_15M = _add(
-    "rollup_15m",
-    KEY_15M,
-    f"SELECT {_TENANT}, {_BUCKET}, booking_period, seller, coalesce(response_model, model), purpose, charge_status, "
-    f"billing_currency, {_STAGE_SUMS} FROM stage",
+_NOON = "(({moment} AT TIME ZONE {tz})::date + time '12:00') AT TIME ZONE {tz}"
+_STAGE = (
+    f"SELECT {_TENANT}, {{bucket}}, booking_period, seller, coalesce(response_model, model), purpose, charge_status, "
+    f"billing_currency, {_STAGE_SUMS} FROM stage"
 )
-ADD_STAGE_USER_DAY = _add(
+_ADD_STAGE_15M = _add("rollup_15m", KEY, _STAGE.format(bucket=_QUARTER_HOUR))
+_ADD_STAGE_DAY = _add("rollup_day", KEY, _STAGE.format(bucket=_NOON.format(moment="occurred_at", tz="%(tz)s")))
+_ADD_STAGE_USER_DAY = _add(
     "rollup_user_day",
     KEY_USER_DAY,
     f"SELECT {_TENANT}, (occurred_at AT TIME ZONE %(tz)s)::date, coalesce(user_id, ''), coalesce(account_id, ''), booking_period, "
     f"purpose, charge_status, billing_currency, {_STAGE_SUMS} FROM stage",
 )
 
-_LEDGER_15M = (
-    f"SELECT {_TENANT}, charge_period_start, booking_period, seller, model, purpose, charge_status, billing_currency, "
+ADD_STAGE = (_ADD_STAGE_15M, _ADD_STAGE_DAY, _ADD_STAGE_USER_DAY)
+"""What adds the staged events to every rollup, always in this order; parameter tz: the reporting zone."""
+
+_LEDGER = (
+    f"SELECT {_TENANT}, {{bucket}}, booking_period, seller, model, purpose, charge_status, billing_currency, "
     f"{_LEDGER_SUMS} FROM {{source}}"
 )
 _LEDGER_USER_DAY = (
@@ -58,12 +62,20 @@ _LEDGER_USER_DAY = (
 )
 
 
+_FROM_LEDGER = (
+    ("rollup_15m", KEY, _LEDGER.replace("{bucket}", "charge_period_start")),
+    ("rollup_day", KEY, _LEDGER.replace("{bucket}", _NOON.format(moment="charge_period_start", tz=":tz"))),
+    ("rollup_user_day", KEY_USER_DAY, _LEDGER_USER_DAY),
+)
+TABLES = tuple(table for table, _, _ in _FROM_LEDGER)
+
+
 def add_lines(connection: Connection, reporting_tz: str, charge_ids: list[str]) -> None:
     """Adds lines of `charges` that this transaction appended; charge_ids are theirs."""
     source = "charges WHERE tenant = current_setting('tokencogs.tenant') AND charge_id = ANY(:charge_ids)"
     parameters = {"tz": reporting_tz, "charge_ids": charge_ids}
-    connection.execute(text(_add("rollup_15m", KEY_15M, _LEDGER_15M.format(source=source))), parameters)
-    connection.execute(text(_add("rollup_user_day", KEY_USER_DAY, _LEDGER_USER_DAY.format(source=source))), parameters)
+    for table, key, select in _FROM_LEDGER:
+        connection.execute(text(_add(table, key, select.format(source=source))), parameters)
 
 
 def rebuild(connection: Connection, tenant: str, reporting_tz: str, months: list[date] | None = None) -> None:
@@ -74,10 +86,7 @@ def rebuild(connection: Connection, tenant: str, reporting_tz: str, months: list
     lock(connection, tenant, exclusive=True)
     parameters = {"tenant": tenant, "tz": reporting_tz, "months": months, "every": months is None}
     where = "tenant = :tenant AND (:every OR booking_period = ANY(CAST(:months AS date[])))"
-    for table, key, select in (
-        ("rollup_15m", KEY_15M, _LEDGER_15M),
-        ("rollup_user_day", KEY_USER_DAY, _LEDGER_USER_DAY),
-    ):
+    for table, key, select in _FROM_LEDGER:
         connection.execute(text(f"DELETE FROM {table} WHERE {where}"), parameters)
         connection.execute(text(_add(table, key, select.format(source=f"ledger WHERE {where}"))), parameters)
 

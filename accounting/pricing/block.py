@@ -26,7 +26,6 @@ class Answer:
         self.sku_price_id = np.empty(size, np.int64)
         self.cost = np.empty(size, np.int64)
         self.reason = np.zeros(size, np.uint8)
-        self.seller = np.empty(size, np.int32)
         self.currency = np.zeros(size, np.int8)
 
 
@@ -35,10 +34,11 @@ class Buffers:
 
     def __init__(self, size: int) -> None:
         self.code = np.empty(size, np.int32)
-        self.group = np.empty(size, np.int32)
+        self.bins = np.empty(size, np.int32)
         self.position = np.empty(size, np.int64)
         self.scratch = np.empty(size, np.int64)
         self.flags = np.empty(size, np.bool_)
+        self.long = np.empty(size, np.bool_)
         self.traits = np.empty(size, np.uint8)
 
 
@@ -56,8 +56,9 @@ class Block:
         largest: the largest count of each column that has any.
         impossible: events whose counts were taken out, with the reason to refuse them for.
         position: int64, place of each event in the book.
-        code, group, scratch, flags, traits: buffers; `traits` are rare features of the position (marginal.py) once known.
-        cost, reason, seller: views of the answer.
+        traits: rare features of each position (marginal.py).
+        cost, reason: views of the answer.
+        code, bins, long, scratch, flags: buffers.
     """
 
     def __init__(
@@ -72,10 +73,10 @@ class Block:
         self.book = book
         self.rows = rows
         self.size = size = rows.stop - rows.start
-        self.code, self.group = buffers.code[:size], buffers.group[:size]
+        self.code, self.bins, self.long = buffers.code[:size], buffers.bins[:size], buffers.long[:size]
         self.position, self.scratch = buffers.position[:size], buffers.scratch[:size]
         self.flags, self.traits = buffers.flags[:size], buffers.traits[:size]
-        self.cost, self.reason, self.seller = answer.cost[rows], answer.reason[rows], answer.seller[rows]
+        self.cost, self.reason = answer.cost[rows], answer.reason[rows]
         self._featured: dict[int, Ints] = {}
         self.columns = {name: column[rows] for name, column in quantities.items()}
         self.common = common

@@ -34,8 +34,8 @@ class PriceBook:
         rows: the tariffs, in the order given.
         sku_price_ids: int64 by position, 0 where there is no row.
         positions, calendar, prices, missing: see layout.py; marginal: see marginal.py.
-        plan: base position by group * bins + bin, int32.
-        sellers, currencies: texts of the codes in `seller_of_group` (by group, -1 none) and `currency_at` (by position).
+        plan: base position by group * bins + bin; the first groups stand for the match reasons of reasons.py.
+        currencies: texts of the codes in `currency_at`, by position.
     """
 
     def __init__(
@@ -50,7 +50,6 @@ class PriceBook:
         self.names = Names(
             names, seller_names() if sellers is None else sellers, tier_names() if tiers is None else tiers
         )
-        self.sellers = tuple(sorted({alias.seller for alias in names} | {row.seller for row in self.rows}))
         self.currencies = tuple(sorted({row.currency for row in self.rows}))
         laid = {key: spans(self.rows, numbers) for key, numbers in _groups(self.rows).items()}
         every = [span for group in laid.values() for span in group]
@@ -59,7 +58,7 @@ class PriceBook:
         self.prices, self.missing = lay_out_prices(self.rows, row_at)
         self.sku_price_ids: Ints = np.append(_ids(self.rows), 0)[row_at]
         self.currency_at = np.array([self.currencies.index(row.currency) for row in self.rows] + [0], np.int8)[row_at]
-        self.marginal = marginal_prices(self.prices, self.missing, row_at)
+        self.marginal = marginal_prices(self.prices, self.missing, self.positions)
         self._listed = {(row.seller, row.model) for row in self.rows}
         self._memo: dict[tuple[str | None, str | None, str | None, bool], int] = {}
         self._compile_plan(laid)
@@ -76,50 +75,43 @@ class PriceBook:
 
     def resolve_windows(self, position: Ints, occurred_at: Ints) -> None:
         """Replaces placeholders by the base position of the window that the time of day falls in, in place."""
-        at = np.flatnonzero(position >= self.positions.first_window)
-        if not at.size:
+        if np.maximum.reduce(position) < self.positions.first_window:
             return
+        (at,) = (position >= self.positions.first_window).nonzero()
         time_of_day = occurred_at[at] % _DAY_US
         placeholder = position[at]
         for number in np.unique(placeholder).tolist():
             windows = self.positions.windows[number - self.positions.first_window]
             here = placeholder == number
+            # Slot -1, before the first start, is the window that wraps midnight.
             slot = np.searchsorted(windows.starts, time_of_day[here], side="right") - 1
-            position[at[here]] = windows.positions[
-                slot
-            ]  # Slot -1, before the first start, is the window that wraps midnight.
+            position[at[here]] = windows.positions[slot]
 
     def _find_group(self, provider: str | None, model: str | None, service_tier: str | None, batch: bool) -> int:
         seller = self.names.seller(provider)
         if seller is None:
             return reasons.UNKNOWN_SELLER
-        offset = reasons.MATCH_REASONS * (1 + self.sellers.index(seller))
         target = self.names.model(seller, model)
         if target is None:
-            return offset + reasons.UNKNOWN_MODEL
+            return reasons.UNKNOWN_MODEL
         if (seller, target) not in self._listed:
-            return offset + reasons.NO_TOKEN_PRICE
-        group = self._number.get((seller, target, self.names.tier(service_tier, batch)))
-        return offset + reasons.NO_PRICE_FOR_TIER if group is None else group
+            return reasons.NO_TOKEN_PRICE
+        return self._number.get((seller, target, self.names.tier(service_tier, batch)), reasons.NO_PRICE_FOR_TIER)
 
     def _compile_plan(self, laid: Mapping[tuple[str, str, str], Sequence[Span]]) -> None:
-        """Table of groups by bins of time. Reason groups come first: one set without a seller, then one for each seller."""
-        sets = 1 + len(self.sellers)
-        first = sets * reasons.MATCH_REASONS
-        self._number = {key: first + at for at, key in enumerate(laid)}
         borders = self.calendar.borders
         self.bins = len(borders) + 1
-        plan = np.full((first + len(laid), self.bins), reasons.NO_PRICE_IN_FORCE, np.int32)
-        plan[:first] = np.tile(np.arange(reasons.MATCH_REASONS), sets)[:, None]
+        self._number = {key: reasons.MATCH_REASONS + at for at, key in enumerate(laid)}
+        plan = np.full((reasons.MATCH_REASONS + len(laid), self.bins), reasons.NO_PRICE_IN_FORCE)
+        plan[: reasons.MATCH_REASONS] = np.arange(reasons.MATCH_REASONS)[:, None]
         for key, group in laid.items():
             for span in group:
                 low = np.searchsorted(borders, span.start, side="right")
                 high = np.searchsorted(borders, span.end, side="right") if span.end < EVER else self.bins
                 plan[self._number[key], low:high] = self.positions.of(span)
-        self.plan = plan.reshape(-1)
-        owners = [self.sellers.index(seller) for seller, _, _ in laid]
-        unmatched = np.repeat(np.arange(-1, len(self.sellers)), reasons.MATCH_REASONS)
-        self.seller_of_group = np.append(unmatched, owners).astype(np.int32)
+        self.plan: Ints = plan.reshape(-1)
+        if self.plan.size > np.iinfo(np.int32).max:
+            raise PriceBookError(f"{len(laid)} groups at {self.bins} dates are too many for one book")
 
 
 def _groups(rows: Sequence[Tariff]) -> dict[tuple[str, str, str], list[int]]:

@@ -71,15 +71,15 @@ class Calendar:
 
     borders: Ints
     first_block: int
-    bins: npt.NDArray[np.int16]
+    bins: npt.NDArray[np.int32]
 
-    def bin_of(self, instants: Ints, out: Ints) -> Ints:
-        """Bins of instants (microseconds since the epoch), written to `out`."""
-        np.right_shift(instants, _BLOCK, out=out)
-        np.subtract(out, self.first_block, out=out)
-        out[:] = self.bins.take(out, mode="clip")
-        if out.min(initial=0) < 0:
-            inside = np.flatnonzero(out < 0)
+    def bin_of(self, instants: Ints, scratch: Ints, out: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """Bins of instants (microseconds since the epoch), written to `out`; `scratch` is a buffer."""
+        np.right_shift(instants, _BLOCK, out=scratch)
+        np.subtract(scratch, self.first_block, out=scratch)
+        self.bins.take(scratch, out=out, mode="clip")
+        if np.minimum.reduce(out) < 0:
+            (inside,) = (out < 0).nonzero()
             out[inside] = np.searchsorted(self.borders, instants[inside], side="right")
         return out
 
@@ -127,10 +127,10 @@ def calendar(spans: Iterable[Span]) -> Calendar:
     """The calendar of all instants at which a span starts or ends."""
     borders = np.array(sorted({b for span in spans for b in (span.start, span.end) if abs(b) < EVER}), np.int64)
     if not borders.size:
-        return Calendar(borders, 0, np.zeros(1, np.int16))
+        return Calendar(borders, 0, np.zeros(1, np.int32))
     first, last = int(borders[0] >> _BLOCK) - 1, int(borders[-1] >> _BLOCK) + 1
     starts = np.arange(first, last + 1, dtype=np.int64) << _BLOCK
-    bins = np.searchsorted(borders, starts, side="right").astype(np.int16)
+    bins = np.searchsorted(borders, starts, side="right").astype(np.int32)
     inside = (borders >> _BLOCK) - first
     bins[inside[borders != starts[inside]]] = -1
     return Calendar(borders, first, bins)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from accounting.pricing.layout import Flags, Ints
+from accounting.pricing.layout import NEVER, Flags, Ints, Positions
 from accounting.pricing.leaves import CLASS_OF_COLUMN, WHOLE_COLUMNS, WHOLE_OF
 from accounting.usage.classes import PARTS
 
 REASONING_APART = 1
 REQUESTS_PRICED = 2
 LACKS_WHOLE = 4
+HAS_THRESHOLDS = 8
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,9 @@ class Marginal:
     traits: npt.NDArray[np.uint8]
 
 
-def marginal_prices(
-    prices: Mapping[str, Ints], missing: Mapping[str, Flags], row_at: npt.NDArray[np.int32]
-) -> Marginal:
+def marginal_prices(prices: Mapping[str, Ints], missing: Mapping[str, Flags], positions: Positions) -> Marginal:
     """Marginal prices of a book's positions."""
-    apart = ~missing["reasoning"] & (row_at >= 0)
+    apart = ~missing["reasoning"] & (positions.row_at >= 0)
     price: dict[str, Ints] = {}
     highest: dict[str, int] = {}
     for column, token_class in CLASS_OF_COLUMN.items():
@@ -58,4 +57,5 @@ def marginal_prices(
             highest[column] = max(int(prices[name].max(initial=0)) for name in inside)
     lacking = np.logical_or.reduce([missing[CLASS_OF_COLUMN[column]] for column in WHOLE_COLUMNS])
     traits = apart * REASONING_APART + (prices["requests"] > 0) * REQUESTS_PRICED + lacking * LACKS_WHOLE
+    traits += (np.min(positions.thresholds, axis=0, initial=NEVER) < NEVER) * HAS_THRESHOLDS
     return Marginal(price, highest, int(prices["requests"].max(initial=0)), traits.astype(np.uint8))

@@ -1,4 +1,4 @@
-"""Which group of the price book does each event belong to?"""
+"""Which seller and which group of the price book does each event belong to?"""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TABLE_LIMIT = 1 << 22
 
 
 class Matcher:
-    """Groups of events, one look-up of names for each distinct combination of provider, model, tier and batch.
+    """One look-up of names for each distinct combination of provider, model, tier and batch.
 
-    A combination is a mixed-radix number of its codes. Its group stands in a table that is filled as combinations appear; where
-    hostile input has so many distinct texts that the table would not fit, the distinct combinations of a block are sorted instead.
+    A combination is a mixed-radix number of its codes. What it leads to stands in a table that is filled as combinations appear;
+    where hostile input has so many distinct texts that the table would not fit, the distinct combinations of a block are sorted.
     """
 
     def __init__(
@@ -33,20 +33,33 @@ class Matcher:
         size = (1 if self._batch is None else 2) * math.prod(len(column.texts) for column in self._columns)
         self._table = np.full(size, -1, np.int32) if size <= _TABLE_LIMIT else None
 
-    def groups(self, rows: slice, code: Codes32, out: Codes32) -> Codes32:
-        """Groups of some rows, written to `out`; `code` is a buffer."""
+    def sellers(self) -> pa.DictionaryArray:
+        """The seller of each event as the price list names it, null for an unknown one."""
+        providers = self._columns[0]
+        sellers = [self._book.names.seller(text) for text in providers.texts]
+        distinct = sorted({seller for seller in sellers if seller is not None})
+        if len(distinct) == len(sellers):
+            return pa.DictionaryArray.from_arrays(pa.array(providers.codes), pa.array(sellers, pa.string()), safe=False)
+        place = np.array([-1 if seller is None else distinct.index(seller) for seller in sellers], np.int32)
+        codes = place.take(providers.codes)
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes, mask=codes < 0), pa.array(distinct, pa.string()), safe=False
+        )
+
+    def plan_rows(self, rows: slice, code: Codes32) -> Codes32:
+        """First place in the book's plan of each event's group; `code` is a buffer, and what comes back may be it."""
         if self._table is None:
-            wide = np.empty(out.size, np.int64)
+            wide = np.empty(code.size, np.int64)
             self._combine(rows, wide)
             distinct, inverse = np.unique(wide, return_inverse=True)
-            return self._find(distinct).take(inverse, out=out)
+            return self._find(distinct).take(inverse)
         self._combine(rows, code)
-        self._table.take(code, out=out, mode="clip")
-        if np.minimum.reduce(out) < 0:
-            new = np.unique(code[out < 0])
+        found = self._table.take(code, mode="clip")
+        if np.minimum.reduce(found) < 0:
+            new = np.unique(code[found < 0])
             self._table[new] = self._find(new)
-            self._table.take(code, out=out, mode="clip")
-        return out
+            found = self._table.take(code, mode="clip")
+        return found
 
     def _combine(self, rows: slice, code: npt.NDArray[np.signedinteger]) -> None:
         first, *others = self._columns
@@ -59,14 +72,14 @@ class Matcher:
             np.add(code, self._batch[rows], out=code)
 
     def _find(self, combinations: npt.NDArray[np.signedinteger]) -> Codes32:
-        """One look-up for each combination, taken apart again into its texts."""
-        rest, batch = (
-            np.divmod(combinations, 2) if self._batch is not None else (combinations, np.zeros_like(combinations))
-        )
+        """Looks combinations up, taken apart again into their texts."""
+        rest, batch = combinations, np.zeros_like(combinations)
+        if self._batch is not None:
+            rest, batch = np.divmod(rest, 2)
         texts: list[list[str | None]] = []
         for column in reversed(self._columns):
             rest, code = np.divmod(rest, len(column.texts))
             texts.append([column.texts[one] for one in code.tolist()])
         service_tiers, models, providers = texts
-        found = map(self._book.group, providers, models, service_tiers, batch.astype(np.bool_).tolist())
-        return np.fromiter(found, np.int32, len(combinations))
+        groups = map(self._book.group, providers, models, service_tiers, batch.astype(np.bool_).tolist())
+        return np.fromiter(groups, np.int32, len(combinations)) * np.int32(self._book.bins)

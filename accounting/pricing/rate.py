@@ -100,8 +100,8 @@ def rate(book: PriceBook, inp: RateInput) -> Rated:
         list_cost=answer.cost,
         contracted_cost=answer.cost,
         reason=answer.reason,
-        seller=_dictionary(answer.seller, book.sellers),
-        currency=_dictionary(answer.currency, book.currencies),
+        seller=matcher.sellers(),
+        currency=_currencies(answer.currency, book.currencies),
     )
 
 
@@ -139,9 +139,7 @@ def _check_array(name: str, column: npt.NDArray[np.generic], kind: type[np.gener
         raise InvalidInput(name, f"{column.dtype} {column.shape}", f"{kind.__name__} of shape ({count},) is expected")
 
 
-def _dictionary(codes: npt.NDArray[np.signedinteger], texts: tuple[str, ...]) -> pa.DictionaryArray:
+def _currencies(codes: npt.NDArray[np.int8], texts: tuple[str, ...]) -> pa.DictionaryArray:
     absent = codes < 0
     indices = pa.array(codes, mask=absent if absent.any() else None)
-    return pa.DictionaryArray.from_arrays(
-        indices, pa.array(texts, pa.string()), safe=False
-    )  # Codes come from these texts.
+    return pa.DictionaryArray.from_arrays(indices, pa.array(texts, pa.string()), safe=False)

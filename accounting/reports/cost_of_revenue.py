@@ -1,7 +1,7 @@
 """What did serving cost, by month, seller and model, and on which line of the statement does it belong?
 
 The total is all spend of the period, on every line, so it equals the ledger; the lines below cost of revenue are there so that it
-does. Read from the 15-minute rollup alone, so that the time taken does not follow the number of events.
+does. Read from a rollup alone (source.py says which), so that the time taken does not follow the number of events.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from accounting.reports.exact import ZERO
 from accounting.reports.query import ReportQuery
 from accounting.reports.reconcile import control, footer
 from accounting.reports.slices import Slice, labels, slices
+from accounting.reports.source import rollup
 from accounting.reports.statement_lines import LINES, UNMAPPED, PurposePolicy, read_policy
 from accounting.reports.sums import COSTS, Sums, measures
 from accounting.storage.engine import read_only
@@ -39,10 +40,9 @@ GROUP_BY = (*GRAINS, *DIMENSIONS)
 _SLICE = "width_bucket(bucket, (SELECT :starts))"
 _SUMS = f"""
     SELECT {{slice}} AS slice, seller, model, purpose, charge_status, billing_currency, {measures()}
-    FROM rollup_15m WHERE tenant = :tenant AND bucket >= :since AND bucket < :until GROUP BY 1, 2, 3, 4, 5, 6
+    FROM {{rollup}} WHERE tenant = :tenant AND bucket >= :since AND bucket < :until GROUP BY 1, 2, 3, 4, 5, 6
 """
-_ONE_SLICE = text(_SUMS.format(slice="1"))
-_SLICES = text(_SUMS.format(slice=_SLICE)).bindparams(bindparam("starts", type_=ARRAY(TIMESTAMP(timezone=True))))
+_STARTS = bindparam("starts", type_=ARRAY(TIMESTAMP(timezone=True)))
 
 
 def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
@@ -82,9 +82,11 @@ def _breakdown(query: ReportQuery) -> tuple[Any, tuple[str, ...]]:
 
 def _read(connection: Connection, context: TenantContext, query: ReportQuery, parts: Sequence[Slice]) -> Sequence[Any]:
     period = {"tenant": context.tenant, "since": query.since, "until": query.until}
+    table = rollup(query, context)
     if len(parts) == 1:
-        return connection.execute(_ONE_SLICE, period).all()
-    return connection.execute(_SLICES, {**period, "starts": [part.start for part in parts]}).all()
+        return connection.execute(text(_SUMS.format(slice="1", rollup=table)), period).all()
+    statement = text(_SUMS.format(slice=_SLICE, rollup=table)).bindparams(_STARTS)
+    return connection.execute(statement, {**period, "starts": [part.start for part in parts]}).all()
 
 
 def _columns(dimensions: tuple[str, ...], periods: list[str]) -> tuple[Column, ...]:

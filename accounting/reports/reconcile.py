@@ -13,12 +13,12 @@ from sqlalchemy.dialects.postgresql import ARRAY, DATE
 from accounting.reports.base import Footer
 from accounting.reports.exact import ZERO, minus, plus
 from accounting.reports.query import ReportQuery
+from accounting.reports.source import rollup
 from accounting.tenant import TenantContext
 
-# One pass over the quarter hours of the period and of the months, without any grouping but the currency. Late lines, whose booking
-# month is not the month of their quarter hour, may lie anywhere else: the second piece, served by the index of exactly those lines.
-_CONTROL = text(
-    """
+# One pass over the buckets of the period and of the months, without any grouping but the currency. Late lines, whose booking
+# month is not the month of their bucket, may lie anywhere else: the second piece, served by the index of exactly those lines.
+_CONTROL = """
     SELECT billing_currency,
            coalesce(sum(effective_cost) FILTER (WHERE here), 0) AS incurred,
            coalesce(sum(effective_cost) FILTER (WHERE here AND NOT posted), 0) AS booked_elsewhere,
@@ -27,14 +27,13 @@ _CONTROL = text(
     FROM (
       SELECT billing_currency, effective_cost, bucket >= :since AND bucket < :until AS here,
              booking_period = ANY((SELECT :months)::date[]) AS posted
-      FROM rollup_15m WHERE tenant = :tenant AND bucket >= :low AND bucket < :high
+      FROM {rollup} WHERE tenant = :tenant AND bucket >= :low AND bucket < :high
       UNION ALL
-      SELECT billing_currency, effective_cost, false, true FROM rollup_15m
+      SELECT billing_currency, effective_cost, false, true FROM {rollup}
       WHERE tenant = :tenant AND (bucket < :low OR bucket >= :high) AND booking_period = ANY((SELECT :months)::date[])
         AND booking_period <> (date_trunc('month', bucket AT TIME ZONE 'UTC'))::date
     ) AS lines GROUP BY 1
     """
-).bindparams(bindparam("months", type_=ARRAY(DATE)))
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Control:
 
 
 def control(connection: Connection, context: TenantContext, query: ReportQuery) -> Control:
-    """Reads the period's control totals from the 15-minute rollup."""
+    """Reads the period's control totals from the rollup that the report itself reads."""
     months = sorted({day.replace(day=1) for day in query.days()})
     since, until = _instant(months[0]), _instant((months[-1] + timedelta(days=32)).replace(day=1))
     parameters = {
@@ -67,7 +66,8 @@ def control(connection: Connection, context: TenantContext, query: ReportQuery) 
         "high": max(query.until, until),
         "months": months,
     }
-    rows = connection.execute(_CONTROL, parameters).all()
+    statement = text(_CONTROL.format(rollup=rollup(query, context))).bindparams(bindparam("months", type_=ARRAY(DATE)))
+    rows = connection.execute(statement, parameters).all()
     names = ("incurred", "booked_elsewhere", "booked", "incurred_elsewhere")
     return Control(
         months[0], months[-1], *({row.billing_currency: getattr(row, name) for row in rows} for name in names)

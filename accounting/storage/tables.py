@@ -192,19 +192,26 @@ ledger = Table(
 )
 """The view over first charges and `charges`; every figure is a sum of its lines."""
 
-rollup_15m = Table(
-    "rollup_15m",
-    metadata,
-    _key("tenant"),
-    _key("bucket", MOMENT),
-    _key("booking_period", Date),
-    _key("seller"),
-    _key("model"),
-    _key("purpose"),
-    _key("charge_status"),
-    _key("billing_currency"),
-    *_measures(MONEY, nullable=False),
-)
+
+def _rollup(name: str) -> Table:
+    """A rollup by bucket: 15 minutes, or a reporting day."""
+    return Table(
+        name,
+        metadata,
+        _key("tenant"),
+        _key("bucket", MOMENT),
+        _key("booking_period", Date),
+        _key("seller"),
+        _key("model"),
+        _key("purpose"),
+        _key("charge_status"),
+        _key("billing_currency"),
+        *_measures(MONEY, nullable=False),
+    )
+
+
+rollup_15m = _rollup("rollup_15m")
+rollup_day = _rollup("rollup_day")
 
 rollup_user_day = Table(
     "rollup_user_day",

@@ -9,14 +9,15 @@ that project have milliseconds), which is checked against the two times it lies 
 - The cache blocks are what the client's prompts had in common, not what the server hit, and both differ widely under load. So
   cache reads are unknown unless `logged` is asked for, 64 tokens a block; the blocks themselves stay as tags.
 - A row with the same user, request, trace, times and counts under another run's name is the same request, in a log that was
-  kept twice: it becomes the first row's event again, so the ledger counts a duplicate. This needs 16 bytes and a place for
-  each request of the file.
+  kept twice: it becomes the first row's event again, so the ledger counts a duplicate. This holds about 250 bytes for each
+  request of the file.
 - The text of an error is never kept.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import BinaryIO
@@ -24,11 +25,29 @@ from typing import BinaryIO
 from accounting.errors import InvalidInput
 from accounting.traces.fields import EPOCH, after, count, microseconds
 from accounting.traces.table import Table
-from accounting.traces.trace import LOGGED, NONE, UNKNOWN, Clock, Options, Row, Source, converted, event, stated_cache_read
+from accounting.traces.trace import (
+    LOGGED,
+    NONE,
+    UNKNOWN,
+    Clock,
+    Options,
+    Row,
+    Source,
+    converted,
+    event,
+    stated_cache_read,
+)
 from accounting.usage.native import NativeEvent, NativeUsage
 
 BLOCK_TOKENS = 64
-_IDENTITY = ("user_id", "request_idx", "trace_id", "request_start_time", "prefill_complete_time", "request_complete_time")
+_IDENTITY = (
+    "user_id",
+    "request_idx",
+    "trace_id",
+    "request_start_time",
+    "prefill_complete_time",
+    "request_complete_time",
+)
 _COUNTS = ("input_tokens", "output_tokens_expected", "output_tokens_actual", "cache_hit_blocks", "cache_miss_blocks")
 _EVIDENCE = ("request_idx", "output_tokens_expected", "cache_hit_blocks", "cache_miss_blocks")
 _COLUMNS = ("run", *_IDENTITY, *_COUNTS, "ttft", "success")
@@ -46,7 +65,8 @@ def _read(file: BinaryIO, options: Options) -> Iterator[Row]:
         named = table.pick(row)
         usage, status, times = _usage(named, options), _status(named), _times(named)
         same = "\n".join(named[name] for name in (*_IDENTITY, *_COUNTS, "success"))
-        number, run = first_seen.setdefault(hashlib.blake2b(same.encode(), digest_size=16).digest(), (number, named["run"]))
+        digest = hashlib.blake2b(same.encode(), digest_size=16).digest()
+        number, run = first_seen.setdefault(digest, (number, sys.intern(named["run"])))
         began, first_token, completed = (None if moment is None else clock.at(moment) for moment in times)
         assert began is not None
         return event(
@@ -86,7 +106,7 @@ def _logged_cache_read(counts: Mapping[str, int]) -> int:
             hit,
             f"cache_hit_blocks {hit} + cache_miss_blocks {miss} is not input_tokens {total} / {BLOCK_TOKENS}, rounded down",
         )
-    return max(min(hit * BLOCK_TOKENS, total - 1), 0)
+    return min(hit * BLOCK_TOKENS, total - 1) if total else 0
 
 
 def _status(named: Mapping[str, str]) -> str:
@@ -110,5 +130,9 @@ def _times(named: Mapping[str, str]) -> tuple[datetime, datetime | None, datetim
 
 
 INFERENCEX = Source(
-    "inferencex", "InferenceX agentic request log: users, tokens, times, failures", False, (UNKNOWN, NONE, LOGGED), _read
+    "inferencex",
+    "InferenceX agentic request log: users, tokens, times, failures",
+    False,
+    (UNKNOWN, NONE, LOGGED),
+    _read,
 )

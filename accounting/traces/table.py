@@ -27,7 +27,9 @@ class Table:
         missing = [name for name in columns if name not in self._header]
         if missing:
             raise InvalidInput(
-                "file", ",".join(self._header)[:100], f"has not the columns of a {source} trace: {', '.join(missing)} missing"
+                "file",
+                ",".join(self._header)[:100],
+                f"has not the columns of a {source} trace: {', '.join(missing)} missing",
             )
         self._pick: Callable[[list[str]], Any] = itemgetter(*(self._header.index(name) for name in columns))
 

@@ -87,7 +87,9 @@ class Source:
             raise InvalidInput("cache_read", options.cache_read, f"{self.name} takes {', '.join(self.cache_reads)}")
         for name in ("block_lifetime", "capacity_blocks") if self.cache_reads else ():
             if getattr(options, name) is not None:
-                raise InvalidInput(name, str(getattr(options, name)), f"{self.name} has no prefix hashes to compute with")
+                raise InvalidInput(
+                    name, str(getattr(options, name)), f"{self.name} has no prefix hashes to compute with"
+                )
         return self.read(file, options)
 
 
@@ -96,7 +98,9 @@ def event_id(source: str, options: Options, row: int) -> str:
     return f"trace:{source}:{options.content_hash[:12]}:{row}"
 
 
-def event(source: str, options: Options, row: int, occurred_at: datetime, usage: NativeUsage, **known: Any) -> NativeEvent:
+def event(
+    source: str, options: Options, row: int, occurred_at: datetime, usage: NativeUsage, **known: Any
+) -> NativeEvent:
     """The event of a row, with what the options state about all rows."""
     stated: dict[str, Any] = {"status": "ok", "deployment": options.deployment, **known}
     return NativeEvent(

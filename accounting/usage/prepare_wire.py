@@ -5,21 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from accounting.usage.calls import WireRead, suspend
 from accounting.usage.columns import Prepared, prepare_events
+from accounting.usage.items import AUTO, Pair, contexts, decoded, grouped
 from accounting.usage.parse import Parsed, Rejection
-from accounting.usage.read import WireRead, read
-from accounting.usage.wire import Body, Context, Suspended
+from accounting.usage.read import read
+from accounting.usage.wire import UsageContradiction
 
 
-def prepare_wire(wire_format: str, pairs: Iterable[tuple[Body | list[Body], Context]], now: datetime) -> Prepared:
+def prepare_wire(wire_format: str, pairs: Iterable[Pair], now: datetime) -> Prepared:
     """Reads and checks (body, context) pairs of one format. Raises InvalidInput for a format that no module has."""
     return prepare_read(read(wire_format, pairs), now)
+
+
+def prepare_sent(wire_format: str, body: bytes, now: datetime, *, ndjson: bool = False) -> list[Prepared]:
+    """Reads and checks what a sender sent, one batch a format found in it; `wire_format` is one format or `auto`.
+
+    Raises InvalidInput for a body that is no JSON or a format that no module has, TooLarge for too many items.
+    """
+    pairs = contexts(decoded(body, ndjson=ndjson), wire_format)
+    return [
+        prepare_read(
+            WireRead(AUTO, rejected=[context for _, context in group.pairs if isinstance(context, Rejection)]), now
+        )
+        if group.wire_format == AUTO
+        else prepare_read(read(group.wire_format, group.pairs, group.indexes), now)
+        for group in grouped(pairs, wire_format)
+    ]
 
 
 def prepare_read(found: WireRead, now: datetime) -> Prepared:
     """Columns of the calls read; counts that contradict each other across fields are suspended with their numbers, not rejected."""
     parsed = Parsed(
-        sent=len(found.booked) + len(found.rejected) + len(found.suspended) + found.aggregates,
+        sent=found.calls,
         events=[booked.event for booked in found.booked],
         indexes=list(range(len(found.booked))),
         evidence=[booked.evidence for booked in found.booked],
@@ -28,7 +46,9 @@ def prepare_read(found: WireRead, now: datetime) -> Prepared:
     for rejection in prepared.rejected:
         booked = found.booked[rejection.index]
         if rejection.field.startswith("usage."):
-            found.suspended.append(_suspended(found, rejection))
+            equation = f"{rejection.field} {rejection.value} {rejection.reason}"
+            contradiction = UsageContradiction("part_exceeds_whole", equation, booked.call.usage_body)
+            suspend(found, booked.index, booked.call, booked.context, booked.rule, contradiction)
         else:
             found.rejected.append(
                 Rejection(booked.index, rejection.event_id, rejection.field, rejection.value, rejection.reason)
@@ -41,16 +61,3 @@ def prepare_read(found: WireRead, now: datetime) -> Prepared:
     ]
     prepared.indexes = [found.booked[place].index for place in prepared.indexes]
     return prepared
-
-
-def _suspended(found: WireRead, rejection: Rejection) -> Suspended:
-    booked = found.booked[rejection.index]
-    return Suspended(
-        booked.index,
-        booked.event.event_id,
-        "part_exceeds_whole",
-        f"{rejection.field} {rejection.value} {rejection.reason}",
-        found.wire_format,
-        booked.context,
-        booked.body,
-    )

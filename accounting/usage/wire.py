@@ -131,6 +131,7 @@ class Suspended:
         event_id: the call's id as far as it could be told; derived from the evidence otherwise.
         reason, detail: a code and the equation that failed.
         wire_format, context, usage_body: what a replay reads again; JSON texts.
+        occurred_at: of the call, None where nothing says it.
     """
 
     index: int
@@ -140,6 +141,7 @@ class Suspended:
     wire_format: str
     context: str
     usage_body: str
+    occurred_at: datetime | None = None
 
     def to_json(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in ("index", "event_id", "reason", "detail")}

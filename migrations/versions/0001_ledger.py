@@ -22,6 +22,7 @@ TABLES = (
     "tariff_aliases",
     "tariffs",
     "rollup_user_day",
+    "rollup_day",
     "rollup_15m",
     "charges",
     "raw_usage",

@@ -306,6 +306,33 @@ CREATE INDEX rollup_15m_late ON rollup_15m (tenant, booking_period)
 SELECT tokencogs_protect('rollup_15m', 'tenant');
 GRANT SELECT, INSERT, UPDATE, DELETE ON rollup_15m TO tokencogs_app;
 
+-- The same by the tenant's reporting day, so that quarters and years are as quick as a day. bucket is noon of the day: it lies in
+-- the day whatever the zone's clock does at midnight.
+CREATE TABLE rollup_day (
+  tenant text NOT NULL,
+  bucket timestamptz NOT NULL,
+  booking_period date NOT NULL,
+  seller text NOT NULL,
+  model text NOT NULL,
+  purpose text NOT NULL,
+  charge_status text NOT NULL,
+  billing_currency text NOT NULL,
+  events bigint NOT NULL,
+  uncached_input_tokens bigint NOT NULL,
+  cache_read_tokens bigint NOT NULL,
+  cache_write_tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL,
+  list_cost numeric(38, 18) NOT NULL,
+  contracted_cost numeric(38, 18) NOT NULL,
+  effective_cost numeric(38, 18) NOT NULL,
+  billed_cost numeric(38, 18) NOT NULL,
+  PRIMARY KEY (tenant, bucket, booking_period, seller, model, purpose, charge_status, billing_currency)
+);
+CREATE INDEX rollup_day_late ON rollup_day (tenant, booking_period)
+  WHERE booking_period <> (date_trunc('month', bucket AT TIME ZONE 'UTC'))::date;
+SELECT tokencogs_protect('rollup_day', 'tenant');
+GRANT SELECT, INSERT, UPDATE, DELETE ON rollup_day TO tokencogs_app;
+
 -- Sums of the ledger by user and the tenant's reporting day.
 CREATE TABLE rollup_user_day (
   tenant text NOT NULL,

@@ -167,9 +167,7 @@ def run(rounds: int = 3) -> dict[str, Any]:
                 rates[name].append(_end_to_end(api.url, key, bodies))
                 staged = [first_charges(prepare(body, ndjson=False, now=NOW).batch, book, tenant)[0] for body in bodies]
                 rates["bare_1000"].append(_bare(superuser, f"bare_{name}_{number}_1", staged))
-                rates["bare_10000"].append(
-                    _bare(superuser, f"bare_{name}_{number}_10", _regroup(staged, 10_000))
-                )
+                rates["bare_10000"].append(_bare(superuser, f"bare_{name}_{number}_10", _regroup(staged, 10_000)))
     assert [line for line in check(engine_for(server.app_url), tenant) if line.differs] == []
     with transaction(engine_for(server.app_url), "bench") as connection:
         unpriced = connection.execute(

@@ -111,11 +111,11 @@ def run() -> dict[str, Any]:
         _fill(owner, done + 1, size)
         done = size
         with engine_for(superuser).connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text("VACUUM (ANALYZE) rollup_15m"))
+            connection.execute(text("VACUUM (ANALYZE) rollup_15m, rollup_day"))
             connection.execute(text("VACUUM (ANALYZE) rollup_user_day"))
             rows[size] = {
                 name: connection.execute(text(f"SELECT count(*) FROM {name}")).scalar_one()
-                for name in ("usage_events", "rollup_15m", "rollup_user_day")
+                for name in ("usage_events", "rollup_15m", "rollup_day", "rollup_user_day")
             }
         with served(env, folder) as api:
             results[size] = {name: _latency(api.url, key, path) for name, path in PATHS.items()}

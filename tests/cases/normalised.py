@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any
 
 from accounting.usage.columns import Prepared
 from accounting.usage.formats.registry import choose
 from accounting.usage.otlp.decode import from_json
-from accounting.usage.otlp.spans import calls
+from accounting.usage.otlp.spans import calls as span_calls
 from accounting.usage.otlp.vocabulary import wanted
 from accounting.usage.prepare_wire import prepare_wire
 from accounting.usage.wire import Call, Context
@@ -62,14 +61,16 @@ def normalise(case: Case) -> Prepared:
     return prepare_wire(wire_format(case), [(case["payload"], context(case))], received(case))
 
 
-def stated_times(case: Case) -> list[datetime]:
-    """When the body itself says that its calls were."""
-    module, bare = choose(wire_format(case), context(case)), Context(provider=context(case).provider)
-    return [call.occurred_at for call in module.read(case["payload"], bare) if call.occurred_at is not None]
+def calls(case: Case, given: Context | None = None) -> list[Call]:
+    """The billable calls as the format module itself reads them, by default with the case's context."""
+    module = choose(wire_format(case), context(case))
+    found: list[Call] = module.read(case["payload"], given or context(case))
+    return [call for call in found if not call.aggregate]
 
 
 def calls_over_otlp(case: Case) -> list[Call]:
     """The calls of the same spans, sent as the bytes of an export request."""
     spans = from_json(json.dumps(case["payload"]).encode(), wanted)
-    found: list[Any] = list(calls(spans, context(case)))
-    return found
+    found = list(span_calls(spans, context(case)))
+    assert all(isinstance(call, Call) for call in found), found
+    return [call for call in found if isinstance(call, Call) and not call.aggregate]

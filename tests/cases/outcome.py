@@ -22,8 +22,8 @@ from accounting.tenant import TenantContext
 from accounting.usage.classes import CACHE_WRITES, USAGE_COLUMNS
 from accounting.usage.columns import Prepared
 from tests.cases import vocabulary
-from tests.cases.book import price_book
-from tests.cases.normalised import normalise
+from tests.cases.book import PROFILES, price_book
+from tests.cases.normalised import calls, normalise
 from tests.cases.rows import Case
 
 INPUT = ("uncached_input_tokens", "cache_read_tokens", *CACHE_WRITES)
@@ -35,7 +35,7 @@ class Outcome:
     """Attributes:
     prepared: what was read. staged: the booked calls with their first charge, as they are stored.
     refused: calls that can't be booked. rows: price row of each call, None without one.
-    components: of each call, one dict a token class.
+    components: of each call, one dict a token class. unclassified: tokens of the stated total that are in no class.
     """
 
     prepared: Prepared
@@ -43,6 +43,7 @@ class Outcome:
     refused: Mapping[int, tuple[str, str | None, str]]
     rows: list[Tariff | None]
     components: list[list[dict[str, Any]]]
+    unclassified: int
 
     @property
     def held(self) -> bool:
@@ -80,7 +81,8 @@ def outcome(case: Case) -> Outcome:
     rated = rate(book, given)
     rows = [book.rows[number] if number >= 0 else None for number in rated.sku_index.tolist()]
     parts = [[] if row is None else components(book, given, rated, number) for number, row in enumerate(rows)]
-    return Outcome(prepared, staged, refused, rows, parts)
+    unclassified = 0 if prepared.suspended else sum(call.unclassified_tokens for call in calls(case))
+    return Outcome(prepared, staged, refused, rows, parts, unclassified)
 
 
 def status(found: Outcome) -> tuple[str, str | None]:
@@ -115,7 +117,7 @@ def tokens(found: Outcome) -> dict[str, int]:
     return counts | {"total_input_tokens": sum(counts[name] for name in INPUT)}
 
 
-def figures(found: Outcome) -> dict[str, Callable[[], Any]]:
+def figures(case: Case, found: Outcome) -> dict[str, Callable[[], Any]]:
     """Key of `expected` -> what we have."""
     return {
         **{name: lambda name=name: tokens(found)[name] for name in tokens(found)},  # type: ignore[misc]
@@ -124,7 +126,7 @@ def figures(found: Outcome) -> dict[str, Callable[[], Any]]:
         "cost_usd": lambda: cost(found),
         "calls": lambda: found.staged.num_rows,
         "units": lambda: {"web_search": tokens(found)["web_search_requests"]},
-        "applied": lambda: _applied(found),
+        "applied": lambda: _applied(case, found),
         "matched_price": lambda: _one(row.model for row in found.rows if row is not None),
         "tier_source": lambda: _tier_source(found),
         "basis": lambda: _one(found.column("basis")),
@@ -133,13 +135,17 @@ def figures(found: Outcome) -> dict[str, Callable[[], Any]]:
         "token_cost_usd": lambda: calculated(found),
         "input_cost_usd": lambda: _input_cost(found),
         "parts": lambda: _parts(found),
-        "unclassified_tokens": lambda: _unclassified(found),
+        "unclassified_tokens": lambda: found.unclassified,
     }
 
 
-def _applied(found: Outcome) -> dict[str, Any]:
+def _applied(case: Case, found: Outcome) -> dict[str, Any]:
+    """Which conditions of the price row held; a profile is the beginning of its model's name, a region the event's own."""
     row = _one(row for row in found.rows if row is not None)
-    return {"tier_above": row.above_input_tokens, "service_tier": row.service_tier}
+    start, _, _ = row.model.partition(".")
+    route = start if start in PROFILES else _one(found.column("region"))
+    of_route = {"route": route if "routes" in case["prices"] else None}
+    return {"tier_above": row.above_input_tokens, "service_tier": row.service_tier, **of_route}
 
 
 def _tier_source(found: Outcome) -> str:
@@ -163,13 +169,6 @@ def _parts(found: Outcome) -> dict[str, str]:
     usage = _one(found.evidence())["usage"]
     upstream = usage["cost_details"]["upstream_inference_cost"]
     return {"gateway_fee_usd": format_plain(usage["cost"]), "vendor_charge_usd": format_plain(upstream)}
-
-
-def _unclassified(found: Outcome) -> int:
-    """Tokens of the stated total that are in no class, as the finding's equation says."""
-    [(_, finding)] = found.prepared.findings
-    stated, _, rest = finding.detail.partition(" <> ")
-    return int(stated.split()[-1]) - int(rest.split()[-1])
 
 
 def _one(values: Any) -> Any:

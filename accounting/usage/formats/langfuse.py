@@ -66,7 +66,7 @@ def _call(given: Body, trace: Body, context: Context) -> Call | None:
     provider = first_text(attributes, *PROVIDERS)
     about = {"metadata": {"attributes": {PROVIDERS[0]: provider}}} if provider else {}
     kept = allow({**{key: given[key] for key in _KEPT if key in given}, **about}, WORDS)
-    response_id, trace_id, own_id = response_id_of(attributes), text(given, "traceId"), text(given, "id")
+    response_id, trace_id, own_id = _response_id(attributes), text(given, "traceId"), text(given, "id")
     call = Call(
         usage=None,
         usage_body=kept,
@@ -87,7 +87,7 @@ def _call(given: Body, trace: Body, context: Context) -> Call | None:
     return counted(call, lambda: tokens_of(usage, in_buckets, given, kept)) if leaf and usage else call
 
 
-def response_id_of(attributes: Mapping[str, Any]) -> str | None:
+def _response_id(attributes: Mapping[str, Any]) -> str | None:
     """The provider's id of one response; the id of an assistant's run, which several responses share, is none."""
     found = text(attributes, "gen_ai.response.id")
     return None if found is None or found.startswith("run_") else found

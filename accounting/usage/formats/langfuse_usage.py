@@ -19,13 +19,15 @@ from accounting.usage.wire import Body, Context, UsageContradiction
 
 Object = Mapping[str, Any]
 
-PLAIN = (("input", "promptTokens"), ("output", "completionTokens"), ("total", "totalTokens"))
+PLAIN = {
+    "input": ("promptTokens", "input"),
+    "output": ("completionTokens", "output"),
+    "total": ("totalTokens", "total"),
+}
 """The earlier style, two spellings each."""
 UNITS = ("CHARACTERS", "MILLISECONDS", "SECONDS", "IMAGES", "REQUESTS")
 COLUMNS = {"inputUsage": "input", "outputUsage": "output", "totalUsage": "total"}
 """Columns of an export without usage details; Langfuse writes 0 in all three where it knows nothing."""
-
-
 DETAILS = ("usageDetails", "usage_details")
 
 
@@ -66,13 +68,15 @@ def _plain(usage: Object, kept: Object) -> Tokens:
     """Input, output and total: what of the input came from a cache is not said, and so not known."""
     if (unit := usage.get("unit")) not in (None, "TOKENS"):
         raise UsageContradiction("not_tokens", f"usage.unit is {unit if unit in UNITS else shown(unit)}", kept)
-    stated: dict[str, int] = {}
-    for names in PLAIN:
-        found = (optional_count(usage, name, kept) for name in names)
-        stated[names[0]] = next((tokens for tokens in found if tokens is not None), 0)
-    total = stated.pop("total")
-    check_sum(("total", total or None), stated, kept)
-    return Tokens(NativeUsage(input_tokens=stated["input"], cache_read_tokens=None, output_tokens=stated["output"]))
+    stated = {
+        name: tokens
+        for name, spellings in PLAIN.items()
+        for spelling in spellings
+        if (tokens := optional_count(usage, spelling, kept)) is not None
+    }
+    total, parts = stated.pop("total", None), {name: stated.get(name, 0) for name in ("input", "output")}
+    check_sum(("total", total), parts, kept)
+    return Tokens(NativeUsage(input_tokens=parts["input"], cache_read_tokens=None, output_tokens=parts["output"]))
 
 
 def _reported(usage: Object, observation: Body, kept: Object) -> Decimal | None:

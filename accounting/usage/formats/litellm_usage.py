@@ -55,7 +55,8 @@ def tokens_of(body: Object, metadata: Object, response: Object, kept: Object) ->
         _same({name: stated, f"usage_object.{name}": optional_count(usage, name, kept)}, kept)
     cached, written = _either(usage, READS, kept), _either(usage, WRITES, kept) or 0
     check_parts(("prompt_tokens", prompt), {READS[0]: cached or 0, WRITES[0]: written}, kept, "cached_exceeds_input")
-    if cached is None and usage and body.get("custom_llm_provider") not in UNSTATED_IS_UNKNOWN:
+    divided = "prompt_tokens" in usage or DETAILS in usage
+    if cached is None and divided and body.get("custom_llm_provider") not in UNSTATED_IS_UNKNOWN:
         cached = 0
     parts = _parts(usage, prompt - (cached or 0) - written, completion, kept)
     lifetimes = {

@@ -83,8 +83,9 @@ def usage_of(
     cached, five, hour = get("cache_read", 0), get("cache_write_5m", 0), get("cache_write_1h", 0)
     written = get("cache_write", five + hour)
     if cached + written > total:
-        parts = {family[slot][0]: counts[slot] for slot in ("cache_read", "cache_write") if slot in counts}
-        check_parts((family["input"][0], total), parts, kept, reason="cached_exceeds_input")
+        parts = {family["cache_read"][0]: cached, family["cache_write"][0]: written}
+        stated = {name: tokens for name, tokens in parts.items() if tokens}
+        check_parts((family["input"][0], total), stated, kept, reason="cached_exceeds_input")
     if five + hour > written:
         lifetimes = {family[slot][0]: counts[slot] for slot in ("cache_write_5m", "cache_write_1h") if slot in counts}
         check_parts((family["cache_write"][0], written), lifetimes, kept)
@@ -124,11 +125,10 @@ def _modalities(
     check_parts((f"{family['input'][0]} without cache writes", beside), parts, kept)
     stated = {name: counts.get(f"{name}_cache_read", 0) for name in ("text", "image", "audio")}
     cached = usage.cache_read_tokens or 0
-    for name, tokens in stated.items():
-        if name in modal:
-            check_parts((f"{name} input", modal[name]), {f"{name} cache_read": tokens}, kept)
-    check_parts(("cache_read", cached), {f"{name} cache_read": tokens for name, tokens in stated.items()}, kept)
     whole = {"text": beside - sum(modal.values()), **modal}
+    for name, tokens in stated.items():
+        check_parts((f"{name} input", whole[name]), {f"{name} cache_read": tokens}, kept)
+    check_parts(("cache_read", cached), {f"{name} cache_read": tokens for name, tokens in stated.items()}, kept)
     split, certain = cached_split(whole, cached, stated)
     if not certain:
         detail = f"cache_read {cached} of {whole} taken as {split}"

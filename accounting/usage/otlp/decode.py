@@ -131,14 +131,14 @@ def _scalar(value: AnyValue | None) -> Any:
         return text
     whole = value.intValue if value.intValue is not None else value.int_value
     if whole is not None:
-        return _integer(whole)
+        return integer(whole)
     double = value.doubleValue if value.doubleValue is not None else value.double_value
     if double is not None:
         return float(double) if double in ("NaN", "Infinity", "-Infinity") else double
     return value.boolValue if value.boolValue is not None else value.bool_value
 
 
-def _integer(value: Any) -> Any:
+def integer(value: Any) -> Any:
     """An int where the value is decimal text of one; anything else stays as it is, to be refused by whoever counts it."""
     if isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isdecimal() and value.isascii():
         return int(value)
@@ -146,7 +146,7 @@ def _integer(value: Any) -> Any:
 
 
 def _nanoseconds(value: Any, name: str) -> int:
-    moment = _integer(value)
+    moment = integer(value)
     if moment is None:
         return 0
     if isinstance(moment, float) and moment.is_integer():

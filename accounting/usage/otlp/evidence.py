@@ -6,13 +6,17 @@ from typing import Any
 
 from accounting.usage.formats.evidence import allow
 from accounting.usage.formats.structure import json_object
-from accounting.usage.otlp.decode import Span
+from accounting.usage.otlp.decode import Span, integer
 from accounting.usage.otlp.vocabulary import COUNTED, LANGFUSE_COST, LANGFUSE_USAGE, WORDS
 
 
 def evidence(span: Span) -> dict[str, Any]:
     """The pruned span, which `span_of` reads again to the same counts and the same time."""
-    chosen = {key: value for key, value in span.attributes.items() if key in WORDS or key.startswith(COUNTED)}
+    chosen = {
+        key: value if key in WORDS else integer(value)
+        for key, value in span.attributes.items()
+        if (key in WORDS and isinstance(value, str)) or key.startswith(COUNTED)
+    }
     attributes = allow(chosen, WORDS)
     for key in (LANGFUSE_USAGE, LANGFUSE_COST):
         if key in span.attributes:

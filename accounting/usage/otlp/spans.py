@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accounting.usage.formats.contradicted import ContradictedCall, check_range
-from accounting.usage.formats.langfuse import response_id_of
 from accounting.usage.native import Status
 from accounting.usage.otlp.counts import tokens_of
 from accounting.usage.otlp.decode import Span
@@ -52,7 +51,9 @@ def _call(span: Span, context: Context, *, counted: bool = False, aggregate: boo
     kept = evidence(span)
     started = _moment(span.start_ns)
     model, response_model = first(attributes, "model"), first(attributes, "response_model")
-    response_id = response_id_of(attributes) if "gen_ai.response.id" in attributes else None
+    response_id = first(attributes, "response_id")
+    if response_id is not None and response_id.startswith("run_"):
+        response_id = None  # the id of an assistant's run, which several calls share
     known: dict[str, Any] = {
         "usage_body": kept,
         "provider": context.provider or first(attributes, "provider") or "unknown",

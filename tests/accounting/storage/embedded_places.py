@@ -87,18 +87,18 @@ class Place:
         return dict(json.loads((self.data / "state.json").read_text()))
 
     def processes(self) -> list[psutil.Process]:
-        """Supervisor, postmaster, backends: all that name the data folder or work in it. Zombies have ended."""
+        """Supervisor, postmaster, backends: all that name the folder or work in it. Zombies have ended."""
         found = []
         for process in psutil.process_iter():
             try:
-                mine = str(self.data) in " ".join(process.cmdline()) or process.cwd().startswith(f"{self.data}/")
+                mine = str(self.folder) in " ".join(process.cmdline()) or process.cwd().startswith(f"{self.folder}/")
                 if mine and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
             except psutil.Error:
                 continue
         return found
 
-    def wait_until_empty(self, seconds: float = 15.0) -> None:
+    def wait_until_empty(self, seconds: float = 30.0) -> None:
         wait_for(lambda: not self.processes(), seconds, "the server's processes to end")
 
 

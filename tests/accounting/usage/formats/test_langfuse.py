@@ -117,6 +117,13 @@ def test_the_earlier_style_does_not_say_what_was_cached() -> None:
     assert counts(only(langfuse, generation(inputUsage=3, outputUsage=4, totalUsage=7))) == unknown
 
 
+def test_a_total_of_the_earlier_style_is_checked() -> None:
+    assert contradiction(langfuse, generation(usage={"input": 3, "output": 4, "total": 0})) == (
+        "tokens_do_not_add_up",
+        "total 0 <> input 3 + output 4 = 7",
+    )
+
+
 def test_units_that_are_no_tokens_are_refused() -> None:
     assert contradiction(langfuse, generation(usage={"input": 3, "output": 4, "unit": "SECONDS"})) == (
         "not_tokens",

@@ -121,6 +121,26 @@ def test_numbers_that_contradict_each_other(attributes: dict[str, Any], expected
     assert refused(attributes) == expected
 
 
+def test_writes_by_lifetime_lie_inside_the_input() -> None:
+    assert refused({**used(input_tokens=10), "anthropic.usage.cache_creation.ephemeral_1h_input_tokens": 11}) == (
+        "cached_exceeds_input",
+        f"{U}cache_write.input_tokens 11 > {U}input_tokens 10",
+    )
+
+
+def test_cached_text_lies_inside_the_text() -> None:
+    tokens = {
+        "input_tokens": 10,
+        "audio.input_tokens": 6,
+        "cache_read.input_tokens": 5,
+        "text.cache_read.input_tokens": 5,
+    }
+    assert refused({**CHAT, **{U + key: number for key, number in tokens.items()}}) == (
+        "part_exceeds_whole",
+        "text cache_read 5 > text input 4",
+    )
+
+
 def test_a_contradiction_costs_no_other_span() -> None:
     good, bad = span(used(input_tokens=5)), span(used(input_tokens=5, cache_read__input_tokens=6))
     kinds = [type(found) for found in read(good, bad, good)]
