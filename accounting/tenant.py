@@ -12,9 +12,18 @@ class TenantContext:
     reporting_tz: IANA zone of its reporting days.
     billing_currency: ISO 4217.
     reported_costs: (provider, surface) pairs, surface '' for all, whose own stated cost is booked instead of the calculated one.
+    calculated_costs: pairs whose calculated cost is booked although their provider as a whole is in reported_costs.
     """
 
     tenant: str
     reporting_tz: str
     billing_currency: str
     reported_costs: frozenset[tuple[str, str]] = field(default=frozenset())
+    calculated_costs: frozenset[tuple[str, str]] = field(default=frozenset())
+
+    def books_reported(self, provider: str, surface: str | None) -> bool:
+        """Whether the cost that this provider's body states is booked; the rule of a surface goes before that of all."""
+        own = (provider, surface or "")
+        return own in self.reported_costs or (
+            (provider, "") in self.reported_costs and own not in self.calculated_costs
+        )

@@ -73,10 +73,11 @@ def test_every_package_has_a_readme(package: str) -> None:
     assert (ROOT / package / "README.md").exists()
 
 
-def test_every_support_module_of_the_tests_has_its_line() -> None:
+def test_every_module_and_folder_of_the_tests_has_its_line() -> None:
     text = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
-    modules = [path.name for path in (ROOT / "tests").glob("*.py") if path.name != "__init__.py"]
-    assert [name for name in modules if f"`{name}`" not in text] == []
+    names = [path.name for path in (ROOT / "tests").glob("*.py") if path.name != "__init__.py"]
+    names += [f"{path.parent.name}/" for path in (ROOT / "tests").glob("*/__init__.py")]
+    assert [name for name in names if f"`{name}`" not in text] == []
 
 
 @pytest.mark.parametrize("readme", ["README.md", "accounting/cli/README.md"])

@@ -75,7 +75,7 @@ def _reported(
 ) -> dict[str, pa.Array]:
     """Where the tenant books the provider's own cost: contracted is what was reported, list stays what was calculated."""
     keys = zip(batch["provider"].to_pylist(), batch["surface"].to_pylist(), strict=True)
-    ruled = np.array([_ruled(provider, surface, context) for provider, surface in keys], np.bool_)
+    ruled = np.array([context.books_reported(provider, surface) for provider, surface in keys], np.bool_)
     mask = ruled & ~hosted & batch["reported_cost_usd"].is_valid().to_numpy(zero_copy_only=False)
     texts = batch["reported_cost_usd"].to_pylist()
     costs = pa.array(
@@ -91,10 +91,6 @@ def _reported(
         "contracted_cost_e15": pc.if_else(booked, costs, columns["contracted_cost_e15"]),
         "billing_currency": pc.if_else(booked, pa.scalar("USD"), columns["billing_currency"]),
     }
-
-
-def _ruled(provider: str, surface: str | None, context: TenantContext) -> bool:
-    return not {(provider, surface or ""), (provider, "")}.isdisjoint(context.reported_costs)
 
 
 def _counts(batch: pa.RecordBatch, row: int) -> str:

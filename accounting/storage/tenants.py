@@ -10,13 +10,15 @@ import string
 import zoneinfo
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Engine, func, insert, select, update
+from sqlalchemy import Engine, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from accounting.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from accounting.storage.engine import reaching, transaction
 from accounting.storage.tables import api_keys, tenants
+from accounting.storage.tables import cost_basis_rules as rules
 from accounting.tenant import TenantContext
 
 SCOPES = ("ingest", "viewer", "analyst", "admin")
@@ -118,8 +120,30 @@ def get_tenant(engine: Engine, tenant: str) -> Tenant:
 
 def context(engine: Engine, tenant: str) -> TenantContext:
     """What the pipeline and the reports need to know of a tenant. Raises NotFound."""
-    known = get_tenant(engine, tenant)
-    return TenantContext(known.tenant, known.reporting_tz, known.billing_currency)
+    query = select(tenants.c.reporting_tz, tenants.c.billing_currency, _RULES).where(tenants.c.tenant == tenant)
+    with transaction(engine, tenant) as connection:
+        row = connection.execute(query).one_or_none()
+    if row is None:
+        raise NotFound(f"tenant={tenant!r}: does not exist")
+    return _context(tenant, row)
+
+
+# [[provider, surface, basis], ...] of the tenant that the enclosing query is about; few rows, so one query fetches all.
+_RULES = (
+    select(func.jsonb_agg(func.jsonb_build_array(rules.c.provider, rules.c.surface, rules.c.basis)))
+    .where(rules.c.tenant == tenants.c.tenant)
+    .correlate(tenants)
+    .scalar_subquery()
+    .label("cost_basis")
+)
+
+
+def _context(tenant: str, row: Row[Any]) -> TenantContext:
+    by_basis = {
+        basis: frozenset((provider, surface) for provider, surface, its in row.cost_basis or () if its == basis)
+        for basis in ("reported", "price_list")
+    }
+    return TenantContext(tenant, row.reporting_tz, row.billing_currency, by_basis["reported"], by_basis["price_list"])
 
 
 def list_tenants(owner_engine: Engine) -> list[Tenant]:
@@ -183,6 +207,7 @@ def authenticate(app_engine: Engine, key: str) -> Principal:
             api_keys.c.revoked_at,
             tenants.c.reporting_tz,
             tenants.c.billing_currency,
+            _RULES,
         )
         .join(tenants, tenants.c.tenant == api_keys.c.tenant)
         .where(api_keys.c.tenant == tenant, api_keys.c.key_id == secret[:_ID_LENGTH])
@@ -192,9 +217,7 @@ def authenticate(app_engine: Engine, key: str) -> Principal:
     same = hmac.compare_digest(_hash(secret), _NO_HASH if row is None else row.secret_hash)
     if row is None or not same or row.revoked_at is not None:
         raise Unauthenticated(_REFUSED)
-    return Principal(
-        tenant, row.scope, secret[:_ID_LENGTH], TenantContext(tenant, row.reporting_tz, row.billing_currency)
-    )
+    return Principal(tenant, row.scope, secret[:_ID_LENGTH], _context(tenant, row))
 
 
 def _hash(secret: str) -> bytes:

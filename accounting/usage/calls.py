@@ -151,9 +151,10 @@ _BOTH = (
     "trace_id",
     "tags",
     "reasoning_effort",
+    "requested_service_tier",
 )
 """What context and body may both state: the context wins."""
-_CONTEXT_ONLY = ("deployment", "replica", "requested_service_tier", "purpose", "retry_of", "score")
+_CONTEXT_ONLY = ("deployment", "replica", "purpose", "retry_of", "score")
 _CALL_ONLY = ("provider", "surface", "response_id", "service_tier", "reported_cost_usd", "usage")
 
 

@@ -86,6 +86,7 @@ class Call:
     response_id: str | None = None
     part: str = ""
     service_tier: str | None = None
+    requested_service_tier: str | None = None
     region: str | None = None
     batch: bool | None = None
     status: Status | None = None

@@ -1,11 +1,12 @@
 """How many events a second does a core rate, beside `genai_prices.calc_price` on the same events in the same run?
 
-The workload: models of the list price book that have a price throughout, over two years of event times, with plain (not encoded)
-Arrow text columns, and every count present that the model has a price for. Both sides match names, date, tier and thresholds and
-sum all components; a sample of the events is checked to cost the same on both sides.
+The workload: events of the 600 models for which the price list states most prices, at times over two years, with plain (not encoded)
+Arrow text columns, all count columns present, and a count in each column for which the event's model has a price. Both sides match
+seller and model by text, date, tier and thresholds, and sum all components. A sample is checked to cost the same on both sides.
 
-Time is the processor time of the whole process, so that what other processes do at the same time distorts it least; either side
-works on one thread. Run as a script it prints its figures as JSON.
+`calc_price` gets what one call for one event needs, so building its `Usage` is part of it; the rate of bare calls with ready-made
+`Usage` objects stands beside. Time is the processor time of the process, so that other processes distort it least; both sides
+work on one thread. Run as a script it prints its figures as JSON.
 """
 
 from __future__ import annotations
@@ -18,40 +19,49 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-import genai_prices
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+from genai_prices import Usage, calc_price
 from genai_prices.data import providers
 
 from accounting.money import from_minor
 from accounting.pricing.book import PriceBook
 from accounting.pricing.encode import encode
 from accounting.pricing.genai_prices_source import load_list_tariffs
-from accounting.pricing.layout import Ints
 from accounting.pricing.rate import Rated, RateInput, rate
 from accounting.pricing.tariff import Alias, Tariff
+from accounting.usage.classes import USAGE_COLUMNS
 
 ROWS = 2_000_000
 SAMPLE = 5_000
-MODELS = 800
-FIRST_DAY = datetime(2024, 11, 1, tzinfo=UTC)
+MODELS = 600
+FIRST_DAY = datetime(2024, 11, 29, tzinfo=UTC)
 DAYS = 730
 
-_USAGE_KEY = {
-    "uncached_input": "input_tokens",
-    "cache_read": "cache_read_tokens",
-    "cache_write_1h": "cache_write_1h_tokens",
-    "cache_write": "cache_write_tokens",
-    "output": "output_tokens",
-    "reasoning": "output_reasoning_tokens",
-    "audio_input": "input_audio_tokens",
-    "audio_cache_read": "cache_audio_read_tokens",
-    "audio_output": "output_audio_tokens",
-    "image_input": "input_image_tokens",
-    "image_output": "output_image_tokens",
-    "video_input": "input_video_tokens",
-    "web_search": "web_searches",
+_TYPICAL = {  # Column -> natural logarithm of a typical count, and what calc_price calls it.
+    "uncached_input_tokens": (8.0, "input_tokens"),
+    "cache_read_tokens": (8.5, "cache_read_tokens"),
+    "cache_write_tokens": (6.5, "cache_write_tokens"),
+    "cache_write_1h_tokens": (6.0, "cache_write_1h_tokens"),
+    "output_tokens": (6.0, "output_tokens"),
+    "reasoning_tokens": (5.5, "output_reasoning_tokens"),
+    "audio_input_tokens": (6.0, "input_audio_tokens"),
+    "audio_cache_read_tokens": (5.0, "cache_audio_read_tokens"),
+    "audio_output_tokens": (5.0, "output_audio_tokens"),
+    "image_input_tokens": (6.5, "input_image_tokens"),
+    "image_output_tokens": (6.5, "output_image_tokens"),
+    "video_input_tokens": (7.0, "input_video_tokens"),
+    "web_search_requests": (0.5, "web_searches"),
 }
+_INSIDE = {
+    "uncached_input_tokens": ("audio_input_tokens", "image_input_tokens", "video_input_tokens"),
+    "cache_read_tokens": ("audio_cache_read_tokens",),
+    "output_tokens": ("audio_output_tokens", "image_output_tokens", "reasoning_tokens"),
+}
+_CONTEXT = {None: None, "standard": None, "default": {"service_tier": "default"}, "batch": {"processing": "batch"}}
+
+Call = tuple[dict[str, int], str, str, datetime, dict[str, str] | None]
 
 
 def run() -> dict[str, Any]:
@@ -59,31 +69,28 @@ def run() -> dict[str, Any]:
     pa.set_cpu_count(1)
     rows, names, summary = load_list_tariffs()
     book = PriceBook(rows, names)
-    noisy = {
-        (seller, model) for seller, model, _, _ in summary.findings.normalised
-    }  # calc_price keeps the float noise.
-    plain, picked = workload([row for row in rows if (row.seller, row.model) not in noisy], names, ROWS)
-    encoded = replace(
-        plain,
-        provider=plain.provider.dictionary_encode(),
-        model=plain.model.dictionary_encode(),
-        service_tier=plain.service_tier.dictionary_encode(),
-    )
+    noisy = {(seller, model) for seller, model, _, _ in summary.findings.normalised}  # calc_price keeps float noise.
+    plain, models = workload([row for row in rows if (row.seller, row.model) not in noisy], names, ROWS)
+    texts = ("provider", "model", "service_tier")
+    encoded = replace(plain, **{name: getattr(plain, name).dictionary_encode() for name in texts})
     rated = rate(book, plain)
     seconds = _best(lambda: rate(book, plain))
-    text_seconds = _best(lambda: [encode(name, getattr(plain, name)) for name in ("provider", "model", "service_tier")])
     encoded_seconds = _best(lambda: rate(book, encoded))
-    peer_seconds, differing = _peer(plain, rated)
-    peer = SAMPLE / peer_seconds
+    text_seconds = _best(lambda: [encode(name, getattr(plain, name)) for name in texts])
+    peer_seconds, bare_seconds, differing = _peer(plain, rated)
+    peer, bare = SAMPLE / peer_seconds, SAMPLE / bare_seconds
     return {
         "ratio": round(ROWS / seconds / peer, 1),
         "rows_per_s": round(ROWS / seconds),
         "ratio_dictionary_input": round(ROWS / encoded_seconds / peer, 1),
         "rows_per_s_dictionary_input": round(ROWS / encoded_seconds),
         "genai_prices_rows_per_s": round(peer),
+        "genai_prices_bare_calls_per_s": round(bare),
+        "ratio_to_bare_calls": round(ROWS / seconds / bare, 1),
         "share_of_time_in_text": round(text_seconds / seconds, 2),
         "rows": ROWS,
-        "models": picked,
+        "models": models,
+        "components_per_row": round(float(sum((c != 0).mean() for c in plain.quantities.values())), 2),
         "unpriced": int((rated.reason != 0).sum()),
         "sample": SAMPLE,
         "sample_differing": differing,
@@ -94,60 +101,69 @@ def workload(rows: list[Tariff], names: list[Alias], count: int) -> tuple[RateIn
     """`count` random events and the number of models among them; the seed is fixed."""
     rng = np.random.default_rng(20261129)
     alias = _shared_names(names)
-    models = [row for row in _models(rows) if (row.seller, row.model) in alias]
-    chosen = [models[at] for at in rng.permutation(len(models))[:MODELS]]
+    chosen = _richest([row for row in rows if (row.seller, row.model) in alias])
     of = rng.integers(0, len(chosen), count)
-    stated = {name: np.array([name in row.prices for row in chosen])[of] for name in _USAGE_KEY}
-    counts = {name: rng.lognormal(size, 1.0, count).astype(np.int64) for name, size in _SIZES.items()}
-    counts = {name: np.where(stated[name], column, 0) for name, column in counts.items()}
-    thought = np.where(rng.integers(0, 2, count) == 0, counts["output"] // 2, 0)
-    wholes = {"uncached_input": ("audio_input", "image_input", "video_input"), "cache_read": ("audio_cache_read",)}
-    for whole, parts in (wholes | {"output": ("audio_output", "image_output", "reasoning")}).items():
-        counts[whole] += sum(counts[part] for part in parts)
-    counts["reasoning"] += np.where(stated["reasoning"], 0, thought)
     times = int(FIRST_DAY.timestamp()) * 1_000_000 + rng.integers(0, DAYS * 86_400_000_000, count)
     take = pa.array(of)
-    quantities: dict[str, Ints] = {
-        (name + "_requests" if name == "web_search" else name + "_tokens"): column for name, column in counts.items()
-    }
-    quantities |= {f"cache_write_{life}_tokens": np.zeros(count, np.int64) for life in ("5m", "30m", "12h")}
-    quantities["web_fetch_requests"] = np.zeros(count, np.int64)
     inp = RateInput(
         provider=pa.array([row.seller for row in chosen]).take(take),
         model=pa.array([alias[row.seller, row.model] for row in chosen]).take(take),
-        service_tier=pa.array(["default", None, "standard"]).take(pa.array(rng.integers(0, 3, count))),
+        service_tier=_tiers(rng, rows, chosen, of, times),
         batch=np.zeros(count, np.bool_),
         occurred_at=times,
-        quantities=quantities,
+        quantities=_counts(rng, chosen, of),
         cache_read_known=np.ones(count, np.bool_),
     )
     return inp, len(chosen)
 
 
-_SIZES = {
-    "uncached_input": 8.0,
-    "cache_read": 8.5,
-    "cache_write": 6.5,
-    "cache_write_1h": 6.0,
-    "output": 6.0,
-    "reasoning": 5.5,
-    "audio_input": 6.0,
-    "audio_cache_read": 5.0,
-    "audio_output": 5.0,
-    "image_input": 6.5,
-    "image_output": 6.5,
-    "video_input": 7.0,
-    "web_search": 0.5,
-}
-
-
-def _models(rows: list[Tariff]) -> list[Tariff]:
-    """First row of each model whose uncached input, output and cache rules both sides read alike."""
+def _richest(rows: list[Tariff]) -> list[Tariff]:
+    """First row of each of the models with most prices."""
     first: dict[tuple[str, str], Tariff] = {}
     for row in rows:
-        if row.service_tier == "default" and row.source == "genai-prices" and "uncached_input" in row.prices:
+        if (
+            row.service_tier == "default"
+            and row.source == "genai-prices"
+            and {"uncached_input", "output"} <= row.prices.keys()
+        ):
             first.setdefault((row.seller, row.model), row)
-    return [row for row in first.values() if "output" in row.prices and "cache_read" in {*row.prices, *row.fallbacks}]
+    priced = [row for row in first.values() if "cache_read" in {*row.prices, *row.fallbacks}]
+    return sorted(priced, key=lambda row: (-len(row.prices), row.seller, row.model))[:MODELS]
+
+
+def _counts(
+    rng: np.random.Generator, chosen: list[Tariff], of: npt.NDArray[np.int64]
+) -> dict[str, npt.NDArray[np.int64]]:
+    counts = {name: np.zeros(len(of), np.int64) for name in USAGE_COLUMNS}
+    for name, (size, _) in _TYPICAL.items():
+        token_class = name.removesuffix("_tokens").removesuffix("_requests")
+        stated = np.array([token_class in row.prices for row in chosen])[of]
+        counts[name] += np.where(stated, rng.lognormal(size, 1.0, len(of)).astype(np.int64), 0)
+    memo = ~np.array(["reasoning" in row.prices for row in chosen])[of] & (rng.integers(0, 2, len(of)) == 0)
+    counts["reasoning_tokens"] += np.where(memo, counts["output_tokens"] // 2, 0)
+    for whole, parts in _INSIDE.items():
+        for part in parts:
+            counts[whole] += counts[part]
+    return counts
+
+
+def _tiers(
+    rng: np.random.Generator,
+    rows: list[Tariff],
+    chosen: list[Tariff],
+    of: npt.NDArray[np.int64],
+    times: npt.NDArray[np.int64],
+) -> pa.Array:
+    """Tiers as logged: none, default or standard; half of the events that have a batch price at their time are batch jobs."""
+    starts = {
+        (row.seller, row.model): int(row.effective_from.timestamp()) * 1_000_000 if row.effective_from else 0
+        for row in rows
+        if row.service_tier == "batch" and row.effective_until is None and row.above_input_tokens == 0
+    }
+    since = np.array([starts.get((row.seller, row.model), 2**62) for row in chosen])[of]
+    batch = (times >= since) & (rng.integers(0, 2, len(of)) == 0)
+    code = np.where(batch, 3, rng.integers(0, 3, len(of)))
+    return pa.array([None, "default", "standard", "batch"]).take(pa.array(code))
 
 
 def _shared_names(names: list[Alias]) -> dict[tuple[str, str], str]:
@@ -161,34 +177,38 @@ def _shared_names(names: list[Alias]) -> dict[tuple[str, str], str]:
     return found
 
 
-def _peer(inp: RateInput, rated: Rated) -> tuple[float, int]:
-    """Seconds that `calc_price` takes for the first events, and how many of them cost another amount there."""
+def _peer(inp: RateInput, rated: Rated) -> tuple[float, float, int]:
+    """Seconds of `calc_price` for the first events with and without building `Usage`, and how many cost another amount there."""
     calls = [_call(inp, at) for at in range(SAMPLE)]
+    ready = [Usage(**counts) for counts, *_ in calls]
 
-    def price_all() -> list[Decimal]:
-        return [
-            genai_prices.calc_price(usage, model, provider_id=seller, genai_request_timestamp=moment).total_price
-            for usage, model, seller, moment in calls
-        ]
+    def rows() -> list[Decimal]:
+        return [_price(Usage(**counts), *rest) for counts, *rest in calls]
 
-    seconds, totals = _best(price_all, tries=3), price_all()
-    ours: list[Decimal] = [from_minor(int(cost)) for cost in rated.list_cost[:SAMPLE]]
-    return seconds, sum(mine != total for mine, total in zip(ours, totals, strict=True))
+    def bare() -> list[Decimal]:
+        return [_price(usage, *rest) for usage, (_, *rest) in zip(ready, calls, strict=True)]
+
+    totals = rows()
+    ours = [from_minor(cost) for cost in rated.list_cost[:SAMPLE].tolist()]
+    differing = sum(mine != total for mine, total in zip(ours, totals, strict=True))
+    return _best(rows, tries=3), _best(bare, tries=3), differing
 
 
-def _call(inp: RateInput, at: int) -> tuple[genai_prices.Usage, str, str, datetime]:
-    counts = {name: int(column[at]) for name, column in inp.quantities.items()}
-    usage = {key: counts[_column(name)] for name, key in _USAGE_KEY.items()}
-    usage["cache_write_tokens"] += usage["cache_write_1h_tokens"]
-    usage["input_tokens"] += usage["cache_read_tokens"] + usage["cache_write_tokens"]
-    usage["input_audio_tokens"] += usage["cache_audio_read_tokens"]
+def _price(usage: Usage, model: str, seller: str, moment: datetime, context: dict[str, str] | None) -> Decimal:
+    return calc_price(
+        usage, model, provider_id=seller, genai_request_timestamp=moment, price_context=context
+    ).total_price
+
+
+def _call(inp: RateInput, at: int) -> Call:
+    counts = {key: int(inp.quantities[name][at]) for name, (_, key) in _TYPICAL.items()}
+    counts["cache_write_tokens"] += counts["cache_write_1h_tokens"]
+    counts["input_tokens"] += counts["cache_read_tokens"] + counts["cache_write_tokens"]
+    counts["input_audio_tokens"] += counts["cache_audio_read_tokens"]
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(inp.occurred_at[at]))
-    kept = {key: value for key, value in usage.items() if value}
-    return genai_prices.Usage(**kept), inp.model[at].as_py(), inp.provider[at].as_py(), moment
-
-
-def _column(name: str) -> str:
-    return name + "_requests" if name == "web_search" else name + "_tokens"
+    usage = {key: value for key, value in counts.items() if value}
+    context = _CONTEXT[inp.service_tier[at].as_py()]
+    return usage, inp.model[at].as_py(), inp.provider[at].as_py(), moment, context
 
 
 def _best(call: Callable[[], object], tries: int = 5) -> float:

@@ -48,7 +48,9 @@ INVARIANTS: dict[str, Callable[[Outcome], bool]] = {
     "an exception row exists for this event": lambda found: bool(found.prepared.suspended or found.prepared.findings),
     "the call counts against coverage": lambda found: found.column("charge_status") == ["unpriced"],
     "an alert is raised": lambda found: found.column("reason") == ["no_token_price"],
-    "a later run over July gives the same figure": lambda found: [row.effective_from is not None for row in found.rows] == [True],
+    "a later run over July gives the same figure": lambda found: (
+        [row.effective_from is not None for row in found.rows] == [True]
+    ),
 }
 """Sentence of the data set -> what it comes to before anything is stored; test_ledger.py looks at what is."""
 

@@ -68,7 +68,11 @@ def _ledger(database: Database, owner: TenantContext) -> list[tuple[int, str | N
 
 def _reported(case: Case) -> dict[str, Any]:
     """What the case says of the provider's own figure."""
-    return {name: case["expected"][name] for name in ("basis", "reported_cost_usd", "variance_usd") if name in case["expected"]}
+    return {
+        name: case["expected"][name]
+        for name in ("basis", "reported_cost_usd", "variance_usd")
+        if name in case["expected"]
+    }
 
 
 def _to_look_at(found: Outcome) -> set[str]:
@@ -82,7 +86,9 @@ def test_a_call_without_a_cost_counts_against_coverage(database: Database, case_
     case = row(case_id)
     owner, _, _ = send(database, case, f"cover{case_id.lower()}")
     day = case["event_time"][:10]
-    report = run(database.app, owner, "cost-of-revenue", ReportQuery.parse(f"{day}T00:00:00Z", f"{day}T23:45:00Z", "UTC"))
+    report = run(
+        database.app, owner, "cost-of-revenue", ReportQuery.parse(f"{day}T00:00:00Z", f"{day}T23:45:00Z", "UTC")
+    )
     shares = {line["status"]: (line["events"], line["event_share"]) for line in report.coverage}
     assert shares == {"priced": (0, 0), "unpriced": (1, 100), "pending_settlement": (0, 0)}
     assert [total["effective_cost"] for total in report.totals] == [None] * len(report.totals)

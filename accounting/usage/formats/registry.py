@@ -36,7 +36,8 @@ from accounting.usage.formats import (
 )
 from accounting.usage.wire import Body, Context
 
-MODULES: tuple[ModuleType, ...] = (
+_COLLECTORS = (litellm, langfuse, posthog, claude_code, openinference, otlp_attributes)
+_PROVIDERS = (
     openai_chat,
     openai_responses,
     openai_realtime,
@@ -58,13 +59,9 @@ MODULES: tuple[ModuleType, ...] = (
     vllm,
     sglang,
     snowflake_cortex,
-    litellm,
-    langfuse,
-    posthog,
-    claude_code,
-    openinference,
-    otlp_attributes,
 )
+MODULES: tuple[ModuleType, ...] = (*_COLLECTORS, *_PROVIDERS)
+"""Collectors first: their records hold a provider's body inside."""
 FORMATS: Mapping[str, ModuleType] = {module.NAME: module for module in MODULES}
 BY_KEY: Mapping[tuple[str, str], ModuleType] = {key: module for module in MODULES for key in module.KEYS}
 """(provider, surface) -> module; no pair has two."""

@@ -111,6 +111,7 @@ def _subscription(tenant: str) -> dict[str, str]:
 
 
 BY_OWNER = (
+    "INSERT INTO cost_basis_rules (tenant, provider, surface, basis) VALUES (:tenant, :tenant || '-provider', '', 'reported')",
     "INSERT INTO settlement_runs (tenant, run_id, started_at) VALUES (:tenant, :tenant || '-run', now())",
     "INSERT INTO purpose_policies (tenant, purpose, effective_from, statement_line) "
     "VALUES (:tenant, 'eval', '2026-01-01', 'internal')",
@@ -313,7 +314,7 @@ def test_a_tenant_writes_no_row_of_another(as_a: Connection) -> None:
         ("rollup_user_day", "DELETE FROM rollup_user_day"),
         ("plans", "UPDATE plans SET display_name = 'taken'"),
         ("subscriptions", "UPDATE subscriptions SET user_id = 'taken'"),
-        ("exceptions", "UPDATE exceptions SET resolved_at = now()"),
+        ("exceptions", "UPDATE exceptions SET resolved_at = now(), resolution = 'dismissed'"),
         ("settlement_runs", "UPDATE settlement_runs SET finished_at = now()"),
     ],
 )

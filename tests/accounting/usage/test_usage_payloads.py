@@ -10,7 +10,8 @@ from typing import Any
 from accounting.usage.columns import prepare_events
 from accounting.usage.formats import registry
 from accounting.usage.parse import Parsed
-from accounting.usage.read import Booked, Suspended
+from accounting.usage.read import Booked
+from accounting.usage.wire import Suspended
 from tests.accounting.usage.wire_rows import lines, provider_of, read_row
 
 AT = "2026-11-06T12:00:00+00:00"

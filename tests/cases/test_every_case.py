@@ -1,0 +1,40 @@
+"""Is every case of the data set answered by a test, or waiting for a named capability, and none both?"""
+
+from __future__ import annotations
+
+from tests.cases import test_payloads, test_scenarios, test_scenarios_in_the_ledger
+from tests.cases.rows import ANSWERED, rows
+
+PENDING = {
+    "E8": "issue 4: prices from several sources",
+    "L7": "issue 4: re-pricing",
+    "N6": "issue 7: idle of pools",
+    "N7": "issue 7: idle of pools",
+    "N8": "issue 7: idle of pools",
+    "N9": "issue 7: idle of pools",
+    "N9c": "issue 7: idle of pools",
+    "N10": "issue 7: make or buy",
+    "N11": "issue 7: unit costs",
+    "N12": "issue 8: recurring revenue",
+    "N12b": "issue 8: recurring revenue",
+    "I4": "reconciliation with a provider's bill",
+    "K5": "reconciliation with a provider's bill",
+    "K2": "markup on costs",
+    "M13": "budgets",
+    "N13": "FOCUS export",
+}
+"""Scenario -> the capability it waits for. An id leaves this list with the test that answers it."""
+
+
+def test_every_case_is_answered_or_pending() -> None:
+    assert {
+        module.__name__.rpartition(".")[2] for module in (test_payloads, test_scenarios, test_scenarios_in_the_ledger)
+    }
+    assert len(rows()) == 119
+    assert sorted(ANSWERED | PENDING.keys()) == sorted(rows())
+    assert ANSWERED & PENDING.keys() == set()
+
+
+def test_every_case_with_a_payload_is_answered() -> None:
+    with_payload = [case_id for case_id, case in rows().items() if "payload" in case]
+    assert list(test_payloads.PAYLOADS) == with_payload
