@@ -54,9 +54,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet -c constraints.txt -e .
+	$(PIP) install -qq -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) install --quiet -c constraints.txt -e '.[dev]'
+	$(PIP) install -qq -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.demo

@@ -14,8 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from accounting.errors import InvalidInput, TooLarge
 from api.errors import CLOSE, UnsupportedMedia
 
-_JSON = ("application/json",)
+JSON = "application/json"
+PROTOBUF = "application/x-protobuf"
 _NDJSON = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+ITEMS = (JSON, *_NDJSON)
+"""Media types of a list of things, as JSON or as JSON Lines."""
 _ENCODINGS = {"": "identity", "identity": "identity", "gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
 
 # Four bytes of zstd can stand for 128 KiB, and its decompressor takes no bound on what one call gives: the pieces it is
@@ -57,27 +60,38 @@ class BoundBodies:
 
 @dataclass(frozen=True)
 class SentBody:
-    """A body as it came. Attributes: data; encoding: identity, gzip or zstd; ndjson: JSON Lines, else JSON."""
+    """A body as it came. Attributes: encoding: identity, gzip or zstd; kind: media type."""
 
     data: bytes
     encoding: str
-    ndjson: bool
+    kind: str
+
+    @property
+    def ndjson(self) -> bool:
+        """Whether it is JSON Lines."""
+        return self.kind in _NDJSON
 
     def inflated(self, limit: int) -> bytes:
         """The body decompressed; takes a core's time, so not for the event loop. Raises as `inflate`."""
         return inflate(self.data, self.encoding, limit)
 
 
-async def read(request: Request) -> SentBody:
+def kind_of(request: Request) -> str:
+    """The media type that the request states; JSON where it states none."""
+    return request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+
+
+async def read(request: Request, kinds: tuple[str, ...] = ITEMS) -> SentBody:
     """The request's body. Raises UnsupportedMedia for a Content-Type or Content-Encoding that is not read."""
-    kind, encoding = request.headers.get("content-type"), request.headers.get("content-encoding")
-    name = (kind or _JSON[0]).partition(";")[0].strip().lower()
-    if name not in _JSON + _NDJSON:
-        raise UnsupportedMedia("Content-Type", kind, f"must be one of {', '.join(_JSON + _NDJSON)}")
+    name, encoding = kind_of(request), request.headers.get("content-encoding")
+    if name not in kinds:
+        raise UnsupportedMedia(
+            "Content-Type", request.headers.get("content-type"), f"must be one of {', '.join(kinds)}"
+        )
     known = _ENCODINGS.get((encoding or "").strip().lower())
     if known is None:
         raise UnsupportedMedia("Content-Encoding", encoding, "must be gzip, zstd or absent")
-    return SentBody(await request.body(), known, name in _NDJSON)
+    return SentBody(await request.body(), known, name)
 
 
 def inflate(sent: bytes, name: str, limit: int) -> bytes:

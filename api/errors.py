@@ -73,6 +73,11 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _fault)
 
 
+async def answer(request: Request, error: TokencogsError | HTTPException) -> JSONResponse:
+    """What the app answers to an error, for a route that gives it another form."""
+    return await (_http if isinstance(error, HTTPException) else _domain)(request, error)
+
+
 async def _domain(request: Request, error: Exception) -> JSONResponse:
     status = next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), None)
     if status is None:

@@ -40,7 +40,7 @@ class Metrics:
         )
         build = Gauge("tokencogs_build_info", "1, with the version as label.", ("version",), registry=self._registry)
         build.labels(version("tokencogs")).set(1)
-        for outcome in ("accepted", "duplicate", "conflict", "rejected"):
+        for outcome in ("accepted", "duplicate", "conflict", "rejected", "exception", "aggregate"):
             self._events.labels(outcome)
 
     def watch(self, writer: IngestWriter) -> None:
@@ -53,6 +53,8 @@ class Metrics:
         self._events.labels("duplicate").inc(result.duplicates)
         self._events.labels("conflict").inc(len(result.conflicts))
         self._events.labels("rejected").inc(len(result.rejected))
+        self._events.labels("exception").inc(len(result.exceptions))
+        self._events.labels("aggregate").inc(result.aggregates)
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text format."""

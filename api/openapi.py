@@ -8,6 +8,7 @@ import msgspec
 from fastapi import FastAPI
 
 from accounting.usage.native import NativeEvent
+from accounting.usage.wire import Context
 from api.schemas import Problem
 
 EXAMPLE_EVENT: dict[str, Any] = {
@@ -23,6 +24,16 @@ EXAMPLE_EVENT: dict[str, Any] = {
 _EVENT = {"$ref": "#/components/schemas/NativeEvent"}
 _LINES = msgspec.json.encode(EXAMPLE_EVENT).decode() + "\n"
 
+_COMPRESSED = [
+    {
+        "name": "Content-Encoding",
+        "in": "header",
+        "required": False,
+        "schema": {"enum": ["gzip", "zstd"]},
+        "description": "How the body is compressed.",
+    }
+]
+
 EVENTS_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -34,18 +45,81 @@ EVENTS_BODY: dict[str, Any] = {
             "application/x-ndjson": {"schema": {"type": "string"}, "example": _LINES},
         },
     },
-    "parameters": [
-        {
-            "name": "Content-Encoding",
-            "in": "header",
-            "required": False,
-            "schema": {"enum": ["gzip", "zstd"]},
-            "description": "How the body is compressed.",
-        }
-    ],
+    "parameters": _COMPRESSED,
 }
 EVENT_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": _EVENT, "example": EXAMPLE_EVENT}}},
+}
+
+EXAMPLE_BODY: dict[str, Any] = {
+    "response": {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1770715800,
+        "model": "gpt-4o-2024-08-06",
+        "usage": {
+            "prompt_tokens": 1200,
+            "completion_tokens": 250,
+            "total_tokens": 1450,
+            "prompt_tokens_details": {"cached_tokens": 1000},
+        },
+    },
+    "context": {"user_id": "user-17", "feature": "chat", "purpose": "production"},
+}
+_WITH_CONTEXT = {
+    "type": "object",
+    "properties": {
+        "response": {"oneOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}, "minItems": 1}]},
+        "context": {"$ref": "#/components/schemas/Context"},
+    },
+    "required": ["response"],
+}
+_BODY = {"anyOf": [_WITH_CONTEXT, {"type": "object", "description": "the body alone"}]}
+
+WIRE_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {"anyOf": [{"type": "array", "items": _BODY}, _BODY]},
+                "example": [EXAMPLE_BODY],
+            },
+            "application/x-ndjson": {
+                "schema": {"type": "string"},
+                "example": msgspec.json.encode(EXAMPLE_BODY).decode() + "\n",
+            },
+        },
+    },
+    "parameters": _COMPRESSED,
+}
+
+_EXAMPLE_SPAN: dict[str, Any] = {
+    "traceId": "5b8efff798038103d269b633813fc60c",
+    "spanId": "eee19b7ec3c1b174",
+    "name": "chat gpt-4o",
+    "kind": 3,
+    "startTimeUnixNano": "1770715800000000000",
+    "endTimeUnixNano": "1770715802000000000",
+    "attributes": [
+        {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+        {"key": "gen_ai.provider.name", "value": {"stringValue": "openai"}},
+        {"key": "gen_ai.request.model", "value": {"stringValue": "gpt-4o"}},
+        {"key": "gen_ai.usage.input_tokens", "value": {"intValue": "1200"}},
+        {"key": "gen_ai.usage.output_tokens", "value": {"intValue": "250"}},
+    ],
+}
+TRACES_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/x-protobuf": {"schema": {"type": "string", "format": "binary"}},
+            "application/json": {
+                "schema": {"type": "object", "description": "ExportTraceServiceRequest in protobuf's JSON"},
+                "example": {"resourceSpans": [{"scopeSpans": [{"spans": [_EXAMPLE_SPAN]}]}]},
+            },
+        },
+    },
+    "parameters": _COMPRESSED,
 }
 
 _MEANING = {
@@ -75,7 +149,9 @@ def install(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
             schema = made()
-            _, components = msgspec.json.schema_components([NativeEvent], ref_template="#/components/schemas/{name}")
+            _, components = msgspec.json.schema_components(
+                [NativeEvent, Context], ref_template="#/components/schemas/{name}"
+            )
             kept = schema["components"]["schemas"]
             kept.update(components)
             for path in schema["paths"].values():

@@ -12,11 +12,13 @@ Money = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$", examples=["0.00125"])]
 UnitPrice = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$", examples=["2.5"])]
 
 
-class _Answer(BaseModel):
+class Answer(BaseModel):
+    """What every answer and body has in common: no field beyond those named."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(_Answer):
+class Problem(Answer):
     """Every error: the class of what went wrong, and the field and value at fault where there is one."""
 
     error: str = Field(examples=["InvalidInput"])
@@ -25,7 +27,7 @@ class Problem(_Answer):
     message: str = Field(examples=["tz='Mars/Olympus': is no IANA time zone"])
 
 
-class ConflictRow(_Answer):
+class ConflictRow(Answer):
     """An event whose id is known with another body; the first stays."""
 
     index: int = Field(description="position in the body, from 0")
@@ -33,7 +35,7 @@ class ConflictRow(_Answer):
     reason: str
 
 
-class RejectedRow(_Answer):
+class RejectedRow(Answer):
     """A row that was not kept."""
 
     index: int = Field(description="position in the body, from 0")
@@ -43,7 +45,7 @@ class RejectedRow(_Answer):
     reason: str
 
 
-class IngestAnswer(_Answer):
+class IngestAnswer(Answer):
     """What became of the rows of a body: accepted + duplicates + conflicts + rejected = rows sent."""
 
     accepted: int
@@ -72,13 +74,13 @@ class IngestAnswer(_Answer):
     )
 
 
-class VoidBody(_Answer):
+class VoidBody(Answer):
     """Why an event is undone."""
 
     reason: str = Field(min_length=1, max_length=1000, pattern=r"^[^\x00]*$", examples=["logged twice under two ids"])
 
 
-class Corrected(_Answer):
+class Corrected(Answer):
     """The newest revision of an event, and the ledger lines that it reversed."""
 
     event_id: str = Field(examples=["req-1"])
@@ -87,7 +89,7 @@ class Corrected(_Answer):
     reversed_charge_ids: list[str] = Field(examples=[["req-1:0"]])
 
 
-class Component(_Answer):
+class Component(Answer):
     """One token class of a charge; prices are per million tokens, per thousand for counted things."""
 
     model_config = ConfigDict(extra="allow")
@@ -99,7 +101,7 @@ class Component(_Answer):
     effective_cost: Money
 
 
-class Charge(_Answer):
+class Charge(Answer):
     """What an event costs and by which price; costs are null where it is not priced, and `reason` then says why."""
 
     model_config = ConfigDict(extra="allow")
@@ -117,7 +119,7 @@ class Charge(_Answer):
     basis: str | None = Field(examples=["price_list"])
 
 
-class ReportParameters(_Answer):
+class ReportParameters(Answer):
     """What can be asked of a report; an unknown name is refused."""
 
     start: str = Field(alias="from", description="first day in `tz`, or moment with offset", examples=["2026-02-01"])
@@ -130,7 +132,7 @@ class ReportParameters(_Answer):
     format: Literal["json", "csv"] = "json"
 
 
-class ReportEntry(_Answer):
+class ReportEntry(Answer):
     """One report that can be asked for."""
 
     name: str = Field(examples=["cost-of-revenue"])
@@ -138,26 +140,26 @@ class ReportEntry(_Answer):
     group_by: list[str] = Field(examples=[["month", "seller", "model"]])
 
 
-class ReportList(_Answer):
+class ReportList(Answer):
     reports: list[ReportEntry]
 
 
-class PlanBody(_Answer):
+class PlanBody(Answer):
     """A plan's name on reports; the key is in the path."""
 
     display_name: str | None = Field(default=None, description="default: the key", examples=["Pro"])
 
 
-class Plan(_Answer):
+class Plan(Answer):
     plan: str = Field(examples=["pro"])
     display_name: str = Field(examples=["Pro"])
 
 
-class PlanList(_Answer):
+class PlanList(Answer):
     plans: list[Plan]
 
 
-class SubscriptionBody(_Answer):
+class SubscriptionBody(Answer):
     """What one user pays for one plan, from which reporting day until which; the key is in the path."""
 
     plan: str = Field(examples=["pro"])
@@ -169,7 +171,7 @@ class SubscriptionBody(_Answer):
     ends_on: str | None = Field(default=None, description="first day that earns nothing; null: still running")
 
 
-class Subscription(_Answer):
+class Subscription(Answer):
     subscription_id: str = Field(examples=["sub-17"])
     plan: str = Field(examples=["pro"])
     user_id: str = Field(examples=["user-17"])
@@ -180,9 +182,9 @@ class Subscription(_Answer):
     ends_on: str | None
 
 
-class SubscriptionList(_Answer):
+class SubscriptionList(Answer):
     subscriptions: list[Subscription]
 
 
-class Health(_Answer):
+class Health(Answer):
     status: str = Field(examples=["ok"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from accounting.ledger.stage import SCHEMA
-from accounting.money import to_minor
+from accounting.money import EVENT_LIMIT, MINOR_SCALE, to_minor
 from accounting.pricing.book import PriceBook
 from accounting.pricing.layout import Flags
 from accounting.pricing.rate import Rated, RateInput, rate
@@ -61,34 +63,49 @@ def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext
         "contracted_cost_e15": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.contracted_cost)),
         "billing_currency": _currency(rated, void_cost, context),
     }
+    refused = np.flatnonzero(np.isin(rated.reason, list(REFUSED)) & ~hosted & ~missing).tolist()
+    refusals: Refusals = {row: ("usage", _counts(batch, row), REFUSED[int(rated.reason[row])]) for row in refused}
     if context.reported_costs:
-        columns |= _reported(batch, columns, context, hosted)
+        booked = _booked_as_reported(batch, context) & ~hosted
+        refusals |= _too_large(batch, booked)
+        columns |= _reported(batch, columns, booked & ~np.isin(np.arange(batch.num_rows), list(refusals)))
     staged = pa.RecordBatch.from_arrays(
         [columns[name].cast(SCHEMA.field(name).type) for name in SCHEMA.names], schema=SCHEMA
     )
-    refused = np.flatnonzero(np.isin(rated.reason, list(REFUSED)) & ~hosted & ~missing).tolist()
-    return staged, {row: ("usage", _counts(batch, row), REFUSED[int(rated.reason[row])]) for row in refused}
+    return staged, refusals
 
 
-def _reported(
-    batch: pa.RecordBatch, columns: dict[str, pa.Array], context: TenantContext, hosted: Flags
-) -> dict[str, pa.Array]:
-    """Where the tenant books the provider's own cost: contracted is what was reported, list stays what was calculated."""
+def _booked_as_reported(batch: pa.RecordBatch, context: TenantContext) -> Flags:
+    """Rows that state a cost of their own which the tenant's rule books."""
     keys = zip(batch["provider"].to_pylist(), batch["surface"].to_pylist(), strict=True)
-    ruled = np.array([context.books_reported(provider, surface) for provider, surface in keys], np.bool_)
-    mask = ruled & ~hosted & batch["reported_cost_usd"].is_valid().to_numpy(zero_copy_only=False)
+    ruled = [
+        not {(provider, surface or ""), (provider, "")}.isdisjoint(context.reported_costs) for provider, surface in keys
+    ]
+    stated: Flags = batch["reported_cost_usd"].is_valid().to_numpy(zero_copy_only=False)
+    return np.array(ruled, np.bool_) & stated
+
+
+def _too_large(batch: pa.RecordBatch, booked: Flags) -> Refusals:
+    found: Refusals = {}
+    for row in np.flatnonzero(booked).tolist():
+        text = batch["reported_cost_usd"][row].as_py()
+        if Decimal(text).scaleb(MINOR_SCALE) > EVENT_LIMIT:
+            found[row] = ("reported_cost_usd", text, REFUSED[OVER_LIMIT])
+    return found
+
+
+def _reported(batch: pa.RecordBatch, columns: dict[str, pa.Array], mask: Flags) -> dict[str, pa.Array]:
+    """The columns where the provider's own cost is booked: contracted is what was reported, list stays what was calculated."""
     texts = batch["reported_cost_usd"].to_pylist()
-    costs = pa.array(
-        [to_minor(texts[row], "reported_cost_usd") if mask[row] else None for row in range(len(texts))], pa.int64()
-    )
-    booked = pa.array(mask)
-    nothing = pa.scalar(None, pa.string())
+    costs = [to_minor(text, "reported_cost_usd") if taken else None for text, taken in zip(texts, mask, strict=True)]
+    reported, booked = pa.array(costs, pa.int64()), pa.array(mask)
+    listed = columns["list_cost_e15"]
     return {
         "basis": pc.if_else(booked, pa.scalar("reported"), columns["basis"]),
         "charge_status": pc.if_else(booked, pa.scalar("priced"), columns["charge_status"]),
-        "reason": pc.if_else(booked, nothing, columns["reason"]),
-        "list_cost_e15": pc.if_else(booked, pc.coalesce(columns["list_cost_e15"], costs), columns["list_cost_e15"]),
-        "contracted_cost_e15": pc.if_else(booked, costs, columns["contracted_cost_e15"]),
+        "reason": pc.if_else(booked, pa.scalar(None, pa.string()), columns["reason"]),
+        "list_cost_e15": pc.if_else(booked, pc.coalesce(listed, reported), listed),
+        "contracted_cost_e15": pc.if_else(booked, reported, columns["contracted_cost_e15"]),
         "billing_currency": pc.if_else(booked, pa.scalar("USD"), columns["billing_currency"]),
     }
 

@@ -100,7 +100,7 @@ class IngestWriter:
                     self._waiting -= sum(work.prepared.sent for work in taken)
 
     def _take(self) -> list[_Work]:
-        """The oldest body and, in order, those of the same tenant that fit beside it."""
+        """The oldest body and, in order, those of the same tenant, booked by the same settings, that fit beside it."""
         taken = [self._queue.popleft()]
         events = taken[0].prepared.batch.num_rows
         left: deque[_Work] = deque()
@@ -108,7 +108,7 @@ class IngestWriter:
             work = self._queue.popleft()
             fits = events + work.prepared.batch.num_rows <= self._batch_events
             if (
-                work.context.tenant == taken[0].context.tenant
+                work.context == taken[0].context
                 and fits
                 and not any(w.context.tenant == work.context.tenant for w in left)
             ):

@@ -36,9 +36,10 @@ class Buffers:
         self.code = np.empty(size, np.int32)
         self.bins = np.empty(size, np.int32)
         self.position = np.empty(size, np.int64)
+        self.total = np.empty(size, np.int64)
+        self.joined = np.empty(size, np.int64)
         self.scratch = np.empty(size, np.int64)
         self.flags = np.empty(size, np.bool_)
-        self.long = np.empty(size, np.bool_)
         self.traits = np.empty(size, np.uint8)
 
 
@@ -50,15 +51,14 @@ class Block:
 
     Attributes:
         rows: which rows of the input and of the answer these are.
-        columns: counts of every column given; 0 where an impossible count was taken out.
+        columns: counts of every column given, in the order of USAGE_COLUMNS; 0 where an impossible count was taken out.
         common: names of the common columns.
-        few: places of events with a count in a rare column; `few_counts`: those columns' counts at these places.
+        position: int64, place of each event in the book; `traits` are that position's rare features (marginal.py).
         largest: the largest count of each column that has any.
-        impossible: events whose counts were taken out, with the reason to refuse them for.
-        position: int64, place of each event in the book.
-        traits: rare features of each position (marginal.py).
+        few: places of events with a count in a rare column; `few_counts`: those columns' counts at these places.
+        found: (places of events, reason) noticed on the way, to be refused for in their turn.
         cost, reason: views of the answer.
-        code, bins, long, scratch, flags: buffers.
+        code, bins, total, joined, scratch, flags: buffers.
     """
 
     def __init__(
@@ -73,15 +73,17 @@ class Block:
         self.book = book
         self.rows = rows
         self.size = size = rows.stop - rows.start
-        self.code, self.bins, self.long = buffers.code[:size], buffers.bins[:size], buffers.long[:size]
-        self.position, self.scratch = buffers.position[:size], buffers.scratch[:size]
-        self.flags, self.traits = buffers.flags[:size], buffers.traits[:size]
-        self.cost, self.reason = answer.cost[rows], answer.reason[rows]
-        self._featured: dict[int, Ints] = {}
         self.columns = {name: column[rows] for name, column in quantities.items()}
         self.common = common
-        self.impossible: list[tuple[Ints, int]] = []
-        self._read_counts()
+        self.code, self.bins, self.position = buffers.code[:size], buffers.bins[:size], buffers.position[:size]
+        self.total, self.joined, self.scratch = buffers.total[:size], buffers.joined[:size], buffers.scratch[:size]
+        self.flags, self.traits = buffers.flags[:size], buffers.traits[:size]
+        self.cost, self.reason = answer.cost[rows], answer.reason[rows]
+        self.largest: dict[str, int] = {}
+        self.few: Ints = np.empty(0, np.int64)
+        self.few_counts: dict[str, Ints] = {}
+        self.found: list[tuple[Ints, int]] = []
+        self._featured: dict[int, Ints] = {}
 
     def with_trait(self, trait: int) -> Ints:
         """Events whose position has a rare feature."""
@@ -96,31 +98,13 @@ class Block:
             known = self.reason[events]
             self.reason[events] = np.where(known == reasons.PRICED, reason, known)
 
-    def _read_counts(self) -> None:
-        """Finds the largest counts, impossible ones, and the few events with rare counts."""
-        # A negative count shows as a huge one: one pass over a column finds both kinds of impossible counts.
-        largest = {name: int(np.maximum.reduce(column.view(np.uint64))) for name, column in self.columns.items()}
-        if max(largest.values(), default=0) >= COUNT_LIMIT:
-            self._take_out_impossible_counts()
-            self._read_counts()
-            return
-        self.largest = {name: count for name, count in largest.items() if count}
-        rare = [name for name in self.largest if name not in self.common and name != "reasoning_tokens"]
-        joined = self.scratch
-        joined[:] = self.columns[rare[0]] if rare else 0
-        for name in rare[1:]:
-            np.bitwise_or(joined, self.columns[name], out=joined)
-        np.not_equal(joined, 0, out=self.flags)
-        (self.few,) = self.flags.nonzero()
-        self.few_counts = {name: self.columns[name][self.few] for name in rare}
-
-    def _take_out_impossible_counts(self) -> None:
+    def take_out_impossible_counts(self) -> None:
         """Works on as if events with negative or absurd counts had none, so that no sum can wrap; they are refused later."""
         negative, absurd = np.zeros(self.size, np.bool_), np.zeros(self.size, np.bool_)
         for column in self.columns.values():
             negative |= column < 0
             absurd |= column >= COUNT_LIMIT
-        self.impossible = [(negative.nonzero()[0], reasons.INCONSISTENT), (absurd.nonzero()[0], reasons.OVER_LIMIT)]
+        self.found = [(negative.nonzero()[0], reasons.INCONSISTENT), (absurd.nonzero()[0], reasons.OVER_LIMIT)]
         self.columns = {name: np.where(negative | absurd, 0, column) for name, column in self.columns.items()}
 
 

@@ -19,11 +19,11 @@ class Codes:
     """A text column as codes.
 
     Attributes:
-        codes: integer codes, one a row.
+        codes: int32, one a row.
         texts: distinct text of each code; None for null.
     """
 
-    codes: npt.NDArray[np.integer]
+    codes: npt.NDArray[np.int32]
     texts: list[str | None]
 
 
@@ -42,12 +42,14 @@ def encode(field: str, column: pa.Array | pa.ChunkedArray) -> Codes:
 
 
 def _from_dictionary(column: pa.DictionaryArray) -> Codes:
-    texts = column.dictionary.to_pylist()
-    codes = column.indices
-    if codes.null_count:
-        codes = pc.fill_null(codes.cast(pa.int32()), len(texts))
-        texts = [*texts, None]
-    return Codes(codes.to_numpy(zero_copy_only=False), texts)
+    """Codes as they are; nulls, whose code could be anything, get a code of their own."""
+    texts, indices = column.dictionary.to_pylist(), column.indices
+    if not indices.null_count:
+        return Codes(indices.to_numpy().astype(np.int32, copy=False), texts)
+    values = pa.Array.from_buffers(indices.type, len(indices), [None, indices.buffers()[1]], offset=indices.offset)
+    valid = np.frombuffer(indices.is_valid().cast(pa.uint8()).buffers()[1], np.bool_, len(indices))
+    codes = np.where(valid, values.to_numpy(), len(texts)).astype(np.int32, copy=False)
+    return Codes(codes, [*texts, None])
 
 
 def _by_lookup(column: pa.Array) -> Codes:

@@ -85,11 +85,12 @@ def rate(book: PriceBook, inp: RateInput) -> Rated:
     _check(inp)
     count = len(inp.occurred_at)
     matcher = Matcher(book, inp.provider, inp.model, inp.service_tier, inp.batch)
-    common = common_columns(inp.quantities)
+    quantities = {name: inp.quantities[name] for name in USAGE_COLUMNS if name in inp.quantities}
+    common = common_columns(quantities)
     answer, buffers = Answer(count), Buffers(min(BLOCK, count))
     for start in range(0, count, BLOCK):
         rows = slice(start, min(start + BLOCK, count))
-        block = Block(book, inp.quantities, common, rows, buffers, answer)
+        block = Block(book, quantities, common, rows, buffers, answer)
         locate(block, matcher, inp.occurred_at[rows])
         add_costs(block)
         refuse(block, None if inp.cache_read_known is None else inp.cache_read_known[rows])

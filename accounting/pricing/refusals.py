@@ -17,7 +17,7 @@ def refuse(block: Block, cache_read_known: Flags | None) -> None:
     """Fills the reasons of a block whose positions and costs are known."""
     if cache_read_known is not None and not cache_read_known.all():
         block.refuse((~cache_read_known).nonzero()[0], reasons.CACHE_READ_UNKNOWN)
-    for events, reason in block.impossible:
+    for events, reason in block.found:
         block.refuse(events, reason)
     _refuse_inconsistent(block)
     _refuse_without_price(block)
@@ -30,19 +30,13 @@ def refuse(block: Block, cache_read_known: Flags | None) -> None:
 
 
 def _refuse_inconsistent(block: Block) -> None:
-    """Parts larger than their whole; reasoning is a part of output whether or not it has a price."""
+    """Parts larger than their whole; reasoning beyond all output was already found while it was read."""
     for whole, parts in PARTS.items():
         inside = [block.few_counts[part] for part in parts if part in block.few_counts]
         if inside:
             available = block.columns[whole][block.few] if whole in block.columns else 0
             block.refuse(block.few[sum(inside) > available], reasons.INCONSISTENT)
-    reasoning = block.columns.get("reasoning_tokens")
-    if reasoning is not None:
-        output = block.columns.get("output_tokens", np.zeros(block.size, np.int64))
-        np.greater(
-            reasoning.view(np.uint64), output.view(np.uint64), out=block.flags
-        )  # A negative memo is larger, too.
-        block.refuse(block.flags.nonzero()[0], reasons.INCONSISTENT)
+    if "reasoning_tokens" in block.largest:
         some = block.with_trait(REASONING_APART)
         if some.size:
             block.refuse(some[_left_of(block, "output_tokens", some) < 0], reasons.INCONSISTENT)
@@ -51,7 +45,7 @@ def _refuse_inconsistent(block: Block) -> None:
 def _refuse_without_price(block: Block) -> None:
     """Tokens or units of a class that the event's row can't price."""
     missing = block.book.missing
-    place = block.position[block.few]
+    place = block.position[block.few] if block.few_counts else block.few
     for name in (*WHOLE_OF, *UNIT_COLUMNS):
         if name in block.few_counts:
             token_class = CLASS_OF_COLUMN[name]
@@ -73,7 +67,7 @@ def _left_of(block: Block, whole: str, some: Ints) -> Ints:
     for part in PARTS.get(whole, ()):
         if part in block.few_counts:
             left = left - block.columns[part][some]
-    if whole == "output_tokens" and "reasoning_tokens" in block.columns:
+    if whole == "output_tokens" and "reasoning_tokens" in block.largest:
         apart = (block.traits[some] & REASONING_APART) > 0
         left = left - block.columns["reasoning_tokens"][some] * apart
     return left

@@ -10,9 +10,8 @@ import string
 import zoneinfo
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Engine, Row, func, insert, select, update
+from sqlalchemy import Engine, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from accounting.errors import Conflict, InvalidInput, NotFound, Unauthenticated
@@ -37,6 +36,15 @@ _KEY = re.compile(rf"tc_([a-z][a-z0-9]{{1,30}})_([A-Za-z0-9]{{{_SECRET_LENGTH}}}
 _REFUSED = "the API key is missing, malformed, unknown or revoked"
 # Compared with where no key was found, so that an unknown key costs the same work as a wrong one.
 _NO_HASH = hashlib.sha256(b"no such key").digest()
+
+# [[provider, surface, basis], ...] of the tenant that the enclosing query is about; few rows, so one query fetches all.
+_RULES = (
+    select(func.jsonb_agg(func.jsonb_build_array(rules.c.provider, rules.c.surface, rules.c.basis)))
+    .where(rules.c.tenant == tenants.c.tenant)
+    .correlate(tenants)
+    .scalar_subquery()
+    .label("cost_basis")
+)
 
 
 @dataclass(frozen=True)
@@ -125,25 +133,15 @@ def context(engine: Engine, tenant: str) -> TenantContext:
         row = connection.execute(query).one_or_none()
     if row is None:
         raise NotFound(f"tenant={tenant!r}: does not exist")
-    return _context(tenant, row)
+    return _context(tenant, row.reporting_tz, row.billing_currency, row.cost_basis)
 
 
-# [[provider, surface, basis], ...] of the tenant that the enclosing query is about; few rows, so one query fetches all.
-_RULES = (
-    select(func.jsonb_agg(func.jsonb_build_array(rules.c.provider, rules.c.surface, rules.c.basis)))
-    .where(rules.c.tenant == tenants.c.tenant)
-    .correlate(tenants)
-    .scalar_subquery()
-    .label("cost_basis")
-)
-
-
-def _context(tenant: str, row: Row[Any]) -> TenantContext:
+def _context(tenant: str, zone: str, currency: str, cost_basis: list[tuple[str, str, str]] | None) -> TenantContext:
     by_basis = {
-        basis: frozenset((provider, surface) for provider, surface, its in row.cost_basis or () if its == basis)
+        basis: frozenset((provider, surface) for provider, surface, its in cost_basis or () if its == basis)
         for basis in ("reported", "price_list")
     }
-    return TenantContext(tenant, row.reporting_tz, row.billing_currency, by_basis["reported"], by_basis["price_list"])
+    return TenantContext(tenant, zone, currency, by_basis["reported"], by_basis["price_list"])
 
 
 def list_tenants(owner_engine: Engine) -> list[Tenant]:
@@ -217,7 +215,8 @@ def authenticate(app_engine: Engine, key: str) -> Principal:
     same = hmac.compare_digest(_hash(secret), _NO_HASH if row is None else row.secret_hash)
     if row is None or not same or row.revoked_at is not None:
         raise Unauthenticated(_REFUSED)
-    return Principal(tenant, row.scope, secret[:_ID_LENGTH], _context(tenant, row))
+    known = _context(tenant, row.reporting_tz, row.billing_currency, row.cost_basis)
+    return Principal(tenant, row.scope, secret[:_ID_LENGTH], known)
 
 
 def _hash(secret: str) -> bytes:

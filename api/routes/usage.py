@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -15,7 +13,9 @@ from accounting.ledger import revise as corrections
 from accounting.ledger.read import charge_of
 from accounting.usage.columns import Prepared, prepare
 from api import body
+from api.body import SentBody
 from api.deps import AnalystKey, IngestKey, ServiceDep
+from api.ingest import ingest
 from api.openapi import EVENT_BODY, EVENTS_BODY, problems
 from api.schemas import Charge, Corrected, IngestAnswer, VoidBody
 
@@ -35,19 +35,11 @@ async def post_events(request: Request, service: ServiceDep, principal: IngestKe
     Answered after the commit. Good rows are kept when others are bad. Sending a batch again is safe: an event already
     known is a duplicate, or, with another body, a conflict that changes nothing.
     """
-    started = time.perf_counter()
-    with service.admission():
-        sent = await body.read(request)
 
-        def parse() -> Prepared:
-            return prepare(sent.inflated(service.settings.max_inflated), ndjson=sent.ndjson, now=datetime.now(UTC))
+    def parse(sent: SentBody, inflated: bytes) -> list[Prepared]:
+        return [prepare(inflated, ndjson=sent.ndjson, now=datetime.now(UTC))]
 
-        prepared = await run_sync(parse, limiter=service.parsers)
-        future = service.writer.submit(principal.context, prepared)
-        # Shielded: a request given up must not cancel what the writer has in hand for it.
-        result = await asyncio.shield(asyncio.wrap_future(future))
-    service.metrics.ingest_seconds.observe(time.perf_counter() - started)
-    service.metrics.count(result)
+    result = await ingest(request, service, principal, parse)
     return JSONResponse(result.to_json())
 
 

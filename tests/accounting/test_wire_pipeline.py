@@ -192,6 +192,21 @@ def test_a_reported_cost_is_kept_beside_and_booked_only_by_rule(
     )
 
 
+def test_a_reported_cost_above_the_limit_is_refused_alone(
+    database: Database, tenant: TenantContext, book: PriceBook
+) -> None:
+    ruled = TenantContext(tenant.tenant, "UTC", "USD", frozenset({("openai", "")}))
+    bodies = [
+        litellm(name, "ann") | {"response_cost": cost} for name, cost in (("a", 12_000), ("b", 9_000.01), ("c", 1))
+    ]
+    result = _send(database, ruled, book, "litellm", *bodies)
+    assert result.accepted == 1
+    assert [(row["event_id"], row["field"], row["value"]) for row in result.rejected] == [
+        ("openai:a", "reported_cost_usd", "12000"),
+        ("openai:b", "reported_cost_usd", "9000.01"),
+    ]
+
+
 @pytest.mark.usefixtures("exact")
 def test_a_changed_rule_shows_its_changes_first_and_writes_revisions_on_demand(
     database: Database, tenant: TenantContext, book: PriceBook, monkeypatch: pytest.MonkeyPatch

@@ -17,7 +17,7 @@ from tests.events import event
 pytestmark = pytest.mark.storage
 
 README = Path(package.__file__).with_name("README.md")
-LINE = re.compile(r"^\| `(GET|POST|PUT) (/[^`]*)` \| (\w+) \|", re.MULTILINE)
+LINE = re.compile(r"^\| `(GET|POST|PUT|DELETE) (/[^`]*)` \| (\w+) \|", re.MULTILINE)
 ROUTES = {(method, path): scope for method, path, scope in LINE.findall(README.read_text(encoding="utf-8"))}
 REACH = {
     "ingest": {"none", "ingest"},
@@ -30,11 +30,22 @@ PERIOD = {"from": "2026-07-01", "to": "2026-08-01"}
 
 def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
     """One harmless call of a route."""
-    url = path.format(event_id="no-such-event", name="cost-of-revenue", plan="basic", subscription_id="s1")
+    url = path.format(
+        event_id="no-such-event",
+        name="cost-of-revenue",
+        plan="basic",
+        subscription_id="s1",
+        format="openai_chat",
+        exception_id="none",
+    )
     bodies: dict[str, object] = {
         "/v1/usage/events": [],
         "/v1/usage/events/{event_id}/void": {"reason": "x"},
         "/v1/usage/events/{event_id}/revisions": event("no-such-event"),
+        "/v1/usage/{format}": [],
+        "/v1/traces": {},
+        "/v1/exceptions/replay": {"exception_ids": []},
+        "/v1/cost-basis": {"provider": "openai", "basis": "price_list"},
         "/v1/plans/{plan}": {"display_name": "Basic"},
         "/v1/subscriptions/{subscription_id}": {
             "plan": "basic",
@@ -43,9 +54,9 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
             "starts_on": "2026-01-01",
         },
     }
-    return client.request(
-        method, url, json=bodies.get(path) if method != "GET" else None, params=PERIOD if "{name}" in path else None
-    )
+    params = {("GET", "/v1/reports/{name}"): PERIOD, ("DELETE", "/v1/cost-basis"): {"provider": "nobody"}}
+    sent = bodies.get(path) if method in ("POST", "PUT") else None
+    return client.request(method, url, json=sent, params=params.get((method, path)))
 
 
 def test_the_readme_names_exactly_the_routes_there_are(api: Running) -> None:

@@ -40,7 +40,8 @@ def price_book(case: Case, region: str | None) -> PriceBook:
 
 def seller_of(case: Case) -> str:
     """The seller that the case's provider means by our own table of names."""
-    return seller_names().get(case["provider"], case["provider"])
+    provider = str(case["provider"])
+    return seller_names().get(provider, provider)
 
 
 def _models(case: Case, region: str | None) -> dict[str, Prices]:

@@ -35,14 +35,15 @@ SPANS = {"openinference", "otlp"}
 
 def wire_format(case: Case) -> str:
     """The name of our format module."""
-    return FORMAT_OF.get(case["format"], case["format"])
+    name = str(case["format"])
+    return FORMAT_OF.get(name, name)
 
 
 def context(case: Case) -> Context:
     """What the sender says beside the body."""
     name, request = wire_format(case), case.get("request", {})
     return Context(
-        occurred_at=datetime.fromisoformat(case.get("event_time_raw", case["event_time"])),
+        occurred_at=datetime.fromisoformat(case.get("event_time_raw") or case["event_time"]),
         provider=None if name in STATE_THEIR_PROVIDER else case["provider"],
         model=case["model"] if name == "bedrock_converse" else request.get("model"),
         region=request.get("region"),
@@ -53,7 +54,7 @@ def context(case: Case) -> Context:
 
 def received(case: Case) -> datetime:
     """When the payload arrives: as the case says, else at the event's time."""
-    return datetime.fromisoformat(case.get("ingest_time", case["event_time"]))
+    return datetime.fromisoformat(case.get("ingest_time") or case["event_time"])
 
 
 def normalise(case: Case) -> Prepared:

@@ -4,7 +4,7 @@
 |---|---|
 | `priced` | charge status `priced`, and nothing found that a person should look at |
 | `accepted_with_exception`, booked | `priced`, with a finding in the exceptions list, whose reason counts |
-| `accepted_with_exception`, held | the body contradicts itself: in the exceptions list with the equation that failed, not booked before a replay |
+| `accepted_with_exception`, held | the body contradicts itself: in the exceptions list with its equation, booked only after a replay |
 | `unpriced` | charge status `unpriced` with its reason; the tokens are kept, the cost is null |
 | `rejected` | refused with field, value and reason |
 

@@ -63,6 +63,7 @@ def _call(span: Span, context: Context, *, counted: bool = False, aggregate: boo
         "response_id": response_id,
         "event_id": f"{span.trace_id}-{span.span_id}" if span.span_id and not response_id else None,
         "service_tier": first(attributes, "service_tier"),
+        "requested_service_tier": first(attributes, "requested_service_tier"),
         "status": _status(span),
         "occurred_at": started,
         "first_token_at": _first_token(attributes, started),

@@ -74,6 +74,11 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "gen_ai.openai.response.service_tier",
         "gen_ai.response.service_tier",
     ),
+    "requested_service_tier": (
+        "openai.request.service_tier",
+        "gen_ai.openai.request.service_tier",
+        "gen_ai.request.service_tier",
+    ),
     "cost": (f"{U}cost", "gen_ai.usage.total_cost", "llm.cost.total"),
     "user": ("user.id", "enduser.id", "langfuse.user.id"),
     "error": ("error.type",),
@@ -90,7 +95,17 @@ COUNTED = (U, T, AGGREGATED, "llm.cost.", "anthropic.usage.")
 
 WORDS = frozenset(
     key
-    for slot in ("provider", "model", "response_model", "operation", "kind", "step", "service_tier", "error")
+    for slot in (
+        "provider",
+        "model",
+        "response_model",
+        "operation",
+        "kind",
+        "step",
+        "service_tier",
+        "requested_service_tier",
+        "error",
+    )
     for key in NAMES[slot]
 )
 """Keys whose short words are evidence."""

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from accounting.cli import main
 from tests.accounting.cli.walk import commands
 
+SHELL = ("|", ">", ">>", "<", "<<<", "&&", "&")
 EVERY = [pytest.param(words, command, id=" ".join(words)) for words, command in commands()]
 
 
@@ -42,8 +43,9 @@ def test_examples_name_commands_and_options_that_exist(words: tuple[str, ...], c
 
 def assert_parses(line: str) -> None:
     """That click takes the line's words and options, up to a pipe or a redirection, without running anything."""
-    rest = shlex.split(line)[1:]
-    rest = rest[: next((at for at, word in enumerate(rest) if word in ("|", ">", ">>", "<", "<<<", "&&", "&")), len(rest))]
+    words = shlex.split(line)[1:]
+    end = next((at for at, word in enumerate(words) if word in SHELL), len(words))
+    rest = words[:end]
     command: click.Command = main
     name = "tokencogs"
     while isinstance(command, click.Group):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from accounting.money import from_minor
+from accounting.pricing import rate as rating
 from accounting.pricing.book import PriceBook
 from accounting.pricing.rate import components, exact_sum, rate
 from accounting.pricing.reasons import REASONS
@@ -125,3 +126,16 @@ def test_order_and_division_into_batches_change_nothing() -> None:
         some = rate(book, batch(events[start : start + 7]))
         assert (some.list_cost == whole.list_cost[start : start + 7]).all()
         assert (some.sku_price_id == whole.sku_price_id[start : start + 7]).all()
+
+
+@pytest.mark.parametrize("size", [1, 13, 64])
+def test_the_size_of_a_block_changes_nothing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(2)
+    book = PriceBook(random_rows(random), [Alias("s", f"m{at}", f"m{at}", "test") for at in range(3)])
+    inp = batch([random_event(random) for _ in range(300)])
+    whole = rate(book, inp)
+    monkeypatch.setattr(rating, "BLOCK", size)
+    again = rate(book, inp)
+    assert (again.list_cost == whole.list_cost).all()
+    assert (again.reason == whole.reason).all()
+    assert (again.sku_index == whole.sku_index).all()

@@ -144,7 +144,10 @@ def test_plain_and_encoded_text_rate_alike() -> None:
         model=plain.model.dictionary_encode(),
         service_tier=pa.DictionaryArray.from_arrays(pa.array([0] * 100, pa.int8()), pa.array([None], pa.string())),
     )
-    for other in (encoded, replace(plain, model=pa.chunked_array([plain.model[:30], plain.model[30:]]))):
+    sliced = replace(plain, model=pa.concat_arrays([plain.model[:3], plain.model]).dictionary_encode()[3:])
+    wide = replace(plain, model=plain.model.dictionary_encode().cast(pa.dictionary(pa.uint64(), pa.string())))
+    chunked = replace(plain, model=pa.chunked_array([plain.model[:30], plain.model[30:]]))
+    for other in (encoded, sliced, wide, chunked):
         out = rate(list_book(), other)
         assert (out.list_cost == expected.list_cost).all()
         assert (out.reason == expected.reason).all()

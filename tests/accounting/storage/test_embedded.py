@@ -7,6 +7,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -359,8 +360,9 @@ def test_programs_closed_to_the_servers_user_are_copied_and_run(
     closed.chmod(0o700)
     monkeypatch.setenv("TOKENCOGS_PG_BIN", str(closed / package.name / "pginstall" / "bin"))
     nobody = pwd.getpwnam("nobody")
-    with new_place(SERVERS[0]) as open_place:
-        copied = within_reach(find_binaries(), Account(nobody.pw_uid, nobody.pw_gid), lambda: open_place.folder)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as cache:
+        Path(cache).chmod(0o711)
+        copied = within_reach(find_binaries(), Account(nobody.pw_uid, nobody.pw_gid), lambda: Path(cache))
         version = subprocess.run(
             [copied.bin_dir / "initdb", "-D", "/nonexistent/x", "--show"],
             user=nobody.pw_uid,

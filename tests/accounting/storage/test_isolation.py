@@ -97,12 +97,22 @@ def _fill_by_api(client: httpx.Client, tenant: str) -> None:
     assert client.post("/v1/usage/events", content=body(sent)).json()["accepted"] == 4
     other = event(f"{tenant}-priced", model=f"{tenant}-other", **named)
     assert len(client.post("/v1/usage/events", content=body([other])).json()["conflicts"]) == 1
+    wire = client.post("/v1/usage/openai_chat", json=_chat(tenant)).json()
+    assert [row["event_id"] for row in wire["exceptions"]] == [f"openai:{tenant}-chat"]
     answers = [
+        client.put("/v1/cost-basis", json={"provider": f"{tenant}-seller", "basis": "reported"}),
         client.post(f"/v1/usage/events/{tenant}-void/void", json={"reason": f"{tenant}-reason"}),
         client.put(f"/v1/plans/{tenant}-plan", json={"display_name": f"{tenant}-plan-name"}),
         client.put(f"/v1/subscriptions/{tenant}-subscription", json=_subscription(tenant)),
     ]
-    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 200]
+
+
+def _chat(tenant: str) -> dict[str, Any]:
+    """A wire body whose total does not add up."""
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 14}
+    body = {"id": f"{tenant}-chat", "object": "chat.completion", "model": f"{tenant}-model", "usage": usage}
+    return {"response": body, "context": {"occurred_at": "2026-07-01T12:00:00Z", "user_id": f"{tenant}-user"}}
 
 
 def _subscription(tenant: str) -> dict[str, str]:
@@ -337,6 +347,20 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
         ("/v1/usage/events/alpha-unpriced/revisions", {"json": event("alpha-unpriced")})
     ],
     ("GET", "/v1/usage/events/{event_id}/charge"): [("/v1/usage/events/alpha-priced/charge", {})],
+    ("POST", "/v1/usage/{format}"): [
+        ("/v1/usage/openai_chat", {"json": _chat("alpha")}),
+        ("/v1/usage/auto", {"json": [_chat("alpha"), {}]}),
+    ],
+    ("POST", "/v1/traces"): [("/v1/traces", {"json": {"resourceSpans": [{"scopeSpans": [{"spans": [{}, 5]}]}]}})],
+    ("GET", "/v1/exceptions"): [
+        ("/v1/exceptions", {}),
+        ("/v1/exceptions?open=false&kind=contradiction", {}),
+    ],
+    ("POST", "/v1/exceptions/replay"): [("/v1/exceptions/replay", {})],
+    ("POST", "/v1/exceptions/{exception_id}/dismiss"): [("/v1/exceptions/{alpha}/dismiss", {})],
+    ("GET", "/v1/cost-basis"): [("/v1/cost-basis", {})],
+    ("PUT", "/v1/cost-basis"): [("/v1/cost-basis", {"json": {"provider": "alpha-more", "basis": "reported"}})],
+    ("DELETE", "/v1/cost-basis"): [("/v1/cost-basis?provider=alpha-seller", {})],
     ("GET", "/v1/reports"): [("/v1/reports", {})],
     ("GET", "/v1/reports/{name}"): [
         ("/v1/reports/cost-of-revenue", {"params": PERIOD}),
@@ -356,7 +380,13 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("GET", "/openapi.json"): [("/openapi.json", {})],
     ("GET", "/docs"): [("/docs", {})],
 }
-"""Calls of each route that answer 200 for tenant A, whose data are `alpha-...`."""
+"""Calls of each route that answer 200 for tenant A, whose data are `alpha-...`; `{alpha}` stands for the id of its exception."""
+
+
+def _exception(world: World, tenant: str) -> str:
+    query = f"SELECT exception_id FROM exceptions WHERE tenant = '{tenant}' AND kind = 'contradiction'"
+    with world.superuser.connect() as connection:
+        return str(connection.execute(text(query)).scalar_one())
 
 
 def _served(server: Running) -> set[tuple[str, str]]:
@@ -382,18 +412,24 @@ def test_the_walk_has_every_route(world: World) -> None:
 def test_no_endpoint_shows_a_word_of_another_tenant(world: World, method: str, path: str) -> None:
     with world.server.client(world.keys[A]["admin"]) as client:
         for url, options in WALK[method, path]:
-            answer = client.request(method, url, **options)
+            answer = client.request(method, url.replace("{alpha}", _exception(world, A)), **options)
             assert answer.status_code == 200, answer.text
             assert B not in answer.text + str(answer.headers)
 
 
 def test_the_other_tenant_does_see_its_own(world: World) -> None:
     """Else the walk above would pass on empty answers."""
-    shown = ("/v1/plans", "/v1/subscriptions", f"/v1/usage/events/{B}-priced/charge")
+    shown = (
+        "/v1/plans",
+        "/v1/subscriptions",
+        f"/v1/usage/events/{B}-priced/charge",
+        "/v1/exceptions",
+        "/v1/cost-basis",
+    )
     reports = ("/v1/reports/user-margin", "/v1/reports/cost-of-revenue")
     with world.server.client(world.keys[B]["admin"]) as client:
         texts = [client.get(url).text for url in shown] + [client.get(url, params=PERIOD).text for url in reports]
-    assert [B in answer for answer in texts] == [True] * 5
+    assert [B in answer for answer in texts] == [True] * 7
 
 
 def test_naming_another_tenants_things_finds_nothing_and_changes_nothing(world: World) -> None:
@@ -404,13 +440,16 @@ def test_naming_another_tenants_things_finds_nothing_and_changes_nothing(world: 
             client.get(f"{event_url}/charge"),
             client.post(f"{event_url}/void", json={"reason": "x"}),
             client.post(f"{event_url}/revisions", json=event(f"{B}-priced", usage={"input_tokens": 1})),
+            client.post(f"/v1/exceptions/{_exception(world, B)}/dismiss"),
+            client.post("/v1/exceptions/replay", json={"exception_ids": [_exception(world, B)]}),
+            client.delete("/v1/cost-basis", params={"provider": f"{B}-seller"}),
         ]
         listed = client.get("/v1/subscriptions", params={"plan": f"{B}-plan"})
         sold = client.put("/v1/subscriptions/alpha-other", json={**_subscription(A), "plan": f"{B}-plan"})
         # The same keys under another tenant are other things.
         made = client.put(f"/v1/plans/{B}-plan", json={"display_name": "ours"})
         sent = client.post("/v1/usage/events", content=body([event(f"{B}-priced", model="o3-mini")]))
-    assert [answer.status_code for answer in refused] == [404, 404, 404]
+    assert [answer.status_code for answer in refused] == [404] * 6
     assert listed.json() == {"subscriptions": []}
     assert sold.status_code == 400
     assert made.json() == {"plan": f"{B}-plan", "display_name": "ours"}
