@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -48,6 +49,9 @@ class Service:
         if settings.settlement_seconds is not None:
             self._chores.append(self._chore("settlement", settings.settlement_seconds, self._settle, at_once=True))
         metrics.watch(self.writer)
+        # Price book and modules live as long as the process: the collector need not walk them with every batch.
+        gc.collect()
+        gc.freeze()
 
     def close(self) -> None:
         """Stores what was submitted and ends the threads; the requests have ended before."""

@@ -8,12 +8,15 @@ from accounting.cli.group import ENTRY_POINTS, LazyGroup, example
 
 COMMANDS = {
     "check": "accounting.cli.check:check",
+    "cost-basis": "accounting.cli.cost_basis:cost_basis",
     "db": "accounting.cli.db:db",
     "demo": "accounting.cli.demo:demo",
+    "exceptions": "accounting.cli.exceptions:exceptions",
     "ingest": "accounting.cli.ingest:ingest",
     "key": "accounting.cli.key:key",
     "plan": "accounting.cli.plan:plan",
     "price": "accounting.cli.price:price",
+    "renormalise": "accounting.cli.renormalise:renormalise",
     "report": "accounting.cli.report:report",
     "retention": "accounting.cli.retention:retention",
     "settle": "accounting.cli.settle:settle",

@@ -75,14 +75,15 @@ def batches(reader: BinaryIO, path: str, *, arrays: bool, size: int = BATCH) -> 
     if first[1].lstrip().startswith(b"["):
         if not arrays:
             raise InvalidInput("file", path, "is a JSON array; one event a line is expected")
-        yield from _array(first[1] + b"\n" + reader.read(), path, size)
+        yield from array(first[1] + b"\n" + reader.read(), path, size)
         return
     numbered = chain([first], filled)
     while some := list(islice(numbered, size)):
         yield Batch([row for _, row in some], [number for number, _ in some], ndjson=True)
 
 
-def _array(text: bytes, path: str, size: int) -> Iterator[Batch]:
+def array(text: bytes, path: str, size: int = BATCH) -> Iterator[Batch]:
+    """Rows of a JSON array, `size` at a time. Raises InvalidInput where it is none."""
     try:
         rows = [bytes(row) for row in msgspec.json.decode(text, type=list[msgspec.Raw])]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -17,6 +17,7 @@ from importlib.metadata import version
 from genai_prices.data import providers
 from genai_prices.types import ClauseEquals, ClauseOr, MatchLogic, ModelInfo, Provider
 
+from accounting.pricing.book import PriceBook
 from accounting.pricing.data_files import OverlayPrice, overlay_prices, reviewed_aliases
 from accounting.pricing.genai_prices_keys import CLASS_OF_KEY, Findings, class_prices, thresholds
 from accounting.pricing.genai_prices_rows import Cell, cells
@@ -57,6 +58,13 @@ def load_list_tariffs() -> tuple[list[Tariff], list[Alias], ImportSummary]:
         SOURCE, _version(), len({one for one, _ in known}), len(known), len(rows), len(names), findings
     )
     return rows, names, summary
+
+
+@cache
+def list_price_book() -> PriceBook:
+    """The list price book of the installed package, compiled once a process: what rates events where there is no database."""
+    rows, names, _ = load_list_tariffs()
+    return PriceBook(rows, names)
 
 
 def _model_rows(

@@ -26,14 +26,14 @@ LOGS = frozenset({claude_code.NAME})
 """Formats whose records are a log: several of them are one call, so a list of bare ones is read as one body."""
 
 
-def decoded(body: bytes, *, ndjson: bool = False) -> object:
-    """A request's JSON. A line of JSON Lines that is no JSON becomes a Rejection in its place.
+def decoded(body: bytes, *, ndjson: bool = False, most: int | None = None) -> object:
+    """The JSON of what was sent. A line of JSON Lines that is no JSON becomes a Rejection in its place.
 
-    Raises InvalidInput for a body that is no JSON, TooLarge for more than MOST items.
+    Raises InvalidInput for a body that is no JSON, TooLarge for more than `most` items.
     """
     items = list(_lines(body)) if ndjson else _json(body)
-    if isinstance(items, list) and len(items) > MOST:
-        raise TooLarge(f"{len(items)} items, at most {MOST} are taken in one request: split the batch")
+    if most is not None and isinstance(items, list) and len(items) > most:
+        raise TooLarge(f"{len(items)} items, at most {most} are taken in one request: split the batch")
     return items
 
 

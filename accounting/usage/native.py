@@ -24,7 +24,7 @@ Status = Literal["ok", "error", "timeout", "cancelled"]
 Purpose = Literal["production", "free", "trial", "eval", "internal", "training"]
 
 
-class NativeUsage(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class NativeUsage(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Token counts and units of one call; integers from 0 to 2,147,483,647.
 
     Attributes:
@@ -58,7 +58,7 @@ class NativeUsage(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     web_fetch_requests: Count = 0
 
 
-class NativeEvent(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+class NativeEvent(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True, gc=False):
     """One model call as logged.
 
     Attributes:

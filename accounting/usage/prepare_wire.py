@@ -18,12 +18,14 @@ def prepare_wire(wire_format: str, pairs: Iterable[Pair], now: datetime) -> Prep
     return prepare_read(read(wire_format, pairs), now)
 
 
-def prepare_sent(wire_format: str, body: bytes, now: datetime, *, ndjson: bool = False) -> list[Prepared]:
+def prepare_sent(
+    wire_format: str, body: bytes, now: datetime, *, ndjson: bool = False, most: int | None = None
+) -> list[Prepared]:
     """Reads and checks what a sender sent, one batch a format found in it; `wire_format` is one format or `auto`.
 
-    Raises InvalidInput for a body that is no JSON or a format that no module has, TooLarge for too many items.
+    Raises InvalidInput for a body that is no JSON or a format that no module has, TooLarge for more than `most` items.
     """
-    pairs = contexts(decoded(body, ndjson=ndjson), wire_format)
+    pairs = contexts(decoded(body, ndjson=ndjson, most=most), wire_format)
     return [
         prepare_read(
             WireRead(AUTO, rejected=[context for _, context in group.pairs if isinstance(context, Rejection)]), now

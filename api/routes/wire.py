@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 from accounting.errors import NotFound
 from accounting.usage.columns import Prepared
 from accounting.usage.formats.registry import FORMATS
-from accounting.usage.items import AUTO
+from accounting.usage.items import AUTO, MOST
 from accounting.usage.prepare_wire import prepare_sent
 from api.body import SentBody
 from api.deps import IngestKey, ServiceDep
@@ -43,7 +43,7 @@ async def post_bodies(format: Format, request: Request, service: ServiceDep, pri
         raise NotFound(f"format={format!r}: must be one of {', '.join(NAMES)}; native events go to /v1/usage/events")
 
     def parse(sent: SentBody, inflated: bytes) -> list[Prepared]:
-        return prepare_sent(format, inflated, datetime.now(UTC), ndjson=sent.ndjson)
+        return prepare_sent(format, inflated, datetime.now(UTC), ndjson=sent.ndjson, most=MOST)
 
     result = await ingest(request, service, principal, parse)
     return JSONResponse(result.wire_json())

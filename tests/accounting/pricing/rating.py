@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from accounting.pricing.book import PriceBook
-from accounting.pricing.genai_prices_source import load_list_tariffs
 from accounting.pricing.rate import RateInput
 from accounting.usage.classes import USAGE_COLUMNS
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@cache
-def list_book() -> PriceBook:
-    """The whole list price book, compiled once."""
-    rows, names, _ = load_list_tariffs()
-    return PriceBook(rows, names)
 
 
 def batch(events: Sequence[Mapping[str, Any]]) -> RateInput:

@@ -10,10 +10,10 @@ from genai_prices.data import providers
 from genai_prices.types import ModelInfo, Provider, Usage
 
 from accounting.money import from_minor
-from accounting.pricing.genai_prices_source import load_list_tariffs
+from accounting.pricing.genai_prices_source import list_price_book, load_list_tariffs
 from accounting.pricing.rate import rate
 from accounting.pricing.reasons import PRICED
-from tests.accounting.pricing.rating import batch, list_book
+from tests.accounting.pricing.rating import batch
 
 FIRST = datetime(2025, 1, 1, tzinfo=UTC)
 TIERS: dict[str, list[dict[str, str]]] = {
@@ -75,7 +75,7 @@ def cases() -> list[tuple[Provider, ModelInfo, dict[str, Any], Usage, dict[str, 
 
 def test_every_priced_event_costs_what_calc_price_says() -> None:
     tried = cases()
-    out = rate(list_book(), batch([event for _, _, event, _, _ in tried]))
+    out = rate(list_price_book(), batch([event for _, _, event, _, _ in tried]))
     noisy = {(seller, model) for seller, model, _, _ in load_list_tariffs()[2].findings.normalised}
     differing, compared = [], 0
     for (provider, model, event, theirs, context), cost, reason in zip(

@@ -3,8 +3,9 @@
 from typing import Any
 
 from accounting.pricing.charge import charge
+from accounting.pricing.genai_prices_source import list_price_book
 from accounting.pricing.rate import rate
-from tests.accounting.pricing.rating import batch, list_book
+from tests.accounting.pricing.rating import batch
 
 EVENT = {
     "provider": "anthropic",
@@ -20,7 +21,7 @@ EVENT = {
 
 def told(event: dict[str, Any], **more: str) -> dict[str, Any]:
     inp = batch([event])
-    return charge(list_book(), inp, rate(list_book(), inp), 0, "evt-1", **more)
+    return charge(list_price_book(), inp, rate(list_price_book(), inp), 0, "evt-1", **more)
 
 
 def test_a_priced_charge() -> None:

@@ -3,9 +3,10 @@
 from decimal import Decimal
 
 from accounting.money import format_plain, from_minor
+from accounting.pricing.genai_prices_source import list_price_book
 from accounting.pricing.rate import rate
 from accounting.pricing.reasons import REASONS
-from tests.accounting.pricing.rating import batch, list_book
+from tests.accounting.pricing.rating import batch
 from tests.known_costs import rows_by_status, usage_columns
 
 EXCEPTIONS: dict[str, str] = {}
@@ -27,7 +28,7 @@ def costs(rows: list[dict[str, object]]) -> dict[str, str]:
     events = [
         {"provider": row["provider"], "model": row["model"], "at": row["date"], **usage_columns(row)} for row in rows
     ]
-    out = rate(list_book(), batch(events))
+    out = rate(list_price_book(), batch(events))
     told = [
         REASONS[reason] or format_plain(from_minor(cost))
         for reason, cost in zip(out.reason, out.list_cost.tolist(), strict=True)

@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 
 from accounting.money import format_minor
+from accounting.pricing.genai_prices_source import list_price_book
 from accounting.pricing.rate import rate
 from accounting.pricing.reasons import REASONS
-from tests.accounting.pricing.rating import batch, list_book
+from tests.accounting.pricing.rating import batch
 
 
 def cost(provider: str, model: str, at: str, **counts: Any) -> str:
     """Cost of one event as plain decimal text, or the reason it has none."""
-    out = rate(list_book(), batch([{"provider": provider, "model": model, "at": at, **counts}]))
+    out = rate(list_price_book(), batch([{"provider": provider, "model": model, "at": at, **counts}]))
     return REASONS[out.reason[0]] or format_minor(int(out.list_cost[0]))
 
 

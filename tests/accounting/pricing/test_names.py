@@ -106,6 +106,6 @@ def test_a_name_with_two_meanings_is_refused() -> None:
         names(("gpt-5", "gpt-5"), ("GPT-5", "gpt-5-mini"))
 
 
-def test_a_tenants_name_does_not_enter_a_list_book() -> None:
+def test_a_tenants_name_does_not_enter_a_list_price_book() -> None:
     with pytest.raises(PriceBookError, match="acme"):
         Names([Alias("openai", "gpt-5", "gpt-5", "test", tenant="acme")], {}, {})

@@ -12,10 +12,11 @@ import pytest
 from accounting.errors import InvalidInput, NoPriceInForce
 from accounting.pricing import match
 from accounting.pricing.book import PriceBook
+from accounting.pricing.genai_prices_source import list_price_book
 from accounting.pricing.rate import RateInput, components, exact_sum, rate
 from accounting.pricing.reasons import REASONS
 from accounting.pricing.tariff import Alias, Tariff, fallbacks_for
-from tests.accounting.pricing.rating import batch, list_book
+from tests.accounting.pricing.rating import batch
 
 AT = "2026-06-01T00:00:00+00:00"
 DOLLAR_EACH = 10**15
@@ -129,7 +130,7 @@ def test_tokens_nobody_used_need_no_price() -> None:
 
 def test_the_seller_is_known_even_where_the_price_is_not() -> None:
     events = [{"provider": "AWS.Bedrock", "model": "no-such-model"}, {"provider": "nobody", "model": "gpt-5"}]
-    out = rate(list_book(), batch([event | {"at": AT} for event in events]))
+    out = rate(list_price_book(), batch([event | {"at": AT} for event in events]))
     assert out.seller.to_pylist() == ["aws", None]
     assert out.currency.to_pylist() == [None, None]
 
@@ -137,7 +138,7 @@ def test_the_seller_is_known_even_where_the_price_is_not() -> None:
 def test_plain_and_encoded_text_rate_alike() -> None:
     models = ["gpt-5", "o3", None, "gpt-5-2025-08-07", "nobody"] * 20
     plain = batch([{"provider": "openai", "model": model, "at": AT, "output_tokens": 7} for model in models])
-    expected = rate(list_book(), plain)
+    expected = rate(list_price_book(), plain)
     encoded = replace(
         plain,
         provider=plain.provider.cast(pa.large_string()),
@@ -148,7 +149,7 @@ def test_plain_and_encoded_text_rate_alike() -> None:
     wide = replace(plain, model=plain.model.dictionary_encode().cast(pa.dictionary(pa.uint64(), pa.string())))
     chunked = replace(plain, model=pa.chunked_array([plain.model[:30], plain.model[30:]]))
     for other in (encoded, sliced, wide, chunked):
-        out = rate(list_book(), other)
+        out = rate(list_price_book(), other)
         assert (out.list_cost == expected.list_cost).all()
         assert (out.reason == expected.reason).all()
         assert out.seller.equals(expected.seller)

@@ -102,16 +102,10 @@ class Place:
         wait_for(lambda: not self.processes(), seconds, "the server's processes to end")
 
 
-def quick_folder() -> Path:
-    """In memory where there is room: what is killed here is processes, not the machine, so no test needs the disk."""
-    memory = Path("/dev/shm")
-    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 2 * 1024**3 else Path("/tmp")
-
-
 @contextmanager
 def new_place(bin_dir: Path) -> Iterator[Place]:
     """A folder that any user may pass through, removed with all it holds once its server has stopped."""
-    folder = Path(tempfile.mkdtemp(prefix="tokencogs-test-", dir=quick_folder()))
+    folder = Path(tempfile.mkdtemp(prefix="tokencogs-test-", dir="/tmp"))
     folder.chmod(0o711)
     own = {"TOKENCOGS_DATA": str(folder / "data"), "TOKENCOGS_PG_BIN": str(bin_dir), "TOKENCOGS_PG_LINGER": "0"}
     place = Place(folder, {**os.environ, **own})
