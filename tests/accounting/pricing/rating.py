@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from accounting.pricing.genai_prices_source import list_price_book
 from accounting.pricing.rate import RateInput
 from accounting.usage.classes import USAGE_COLUMNS
+
+list_book = list_price_book
+"""The whole list price book, compiled once a process."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -43,7 +43,7 @@ def test_the_book_of_the_tables_is_the_book_of_the_source(database: Database, te
     assert read_tariffs(database.app, tenant) == (tariffs, aliases)
     ours, theirs = load_book(database.app, tenant), PriceBook(tariffs, aliases)
     assert ours.rows == theirs.rows
-    for name in ("sku_price_ids", "currency_at", "seller_of_group", "plan"):
+    for name in ("sku_price_ids", "currency_at", "plan"):
         assert np.array_equal(getattr(ours, name), getattr(theirs, name)), name
     for token_class, prices in theirs.prices.items():
         assert np.array_equal(ours.prices[token_class], prices), token_class
