@@ -51,6 +51,23 @@ class Database:
         return {"DATABASE_URL": self.app_url, "TOKENCOGS_OWNER_URL": self.owner_url}
 
 
+@pytest.fixture
+def data_folder() -> Iterator[Path]:
+    """A `TOKENCOGS_DATA` for a server of the test's own, which the server's user can reach; pytest's own folders it can't."""
+    folder = Path(tempfile.mkdtemp(prefix="tokencogs-tests-", dir="/var/tmp"))
+    folder.chmod(0o711)
+    yield folder
+    _remove_when_stopped(folder)
+
+
+def _remove_when_stopped(folder: Path) -> None:
+    """Removes a server's folder once its last client has left and it has stopped."""
+    deadline = time.monotonic() + 20
+    while list(folder.rglob("postmaster.pid")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 @dataclass(frozen=True)
 class Server:
     superuser: URL
@@ -96,12 +113,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     factory: pytest.TempPathFactory = session.config._tmp_path_factory  # type: ignore[attr-defined]
     note = factory.getbasetemp() / SERVER_NOTE
     if note.exists():
-        folder = Path(note.read_text())
         embedded.detach()
-        deadline = time.monotonic() + 20
-        while list(folder.rglob("postmaster.pid")) and time.monotonic() < deadline:
-            time.sleep(0.1)
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove_when_stopped(Path(note.read_text()))
 
 
 @pytest.fixture(scope="session")

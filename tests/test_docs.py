@@ -122,10 +122,9 @@ def test_what_the_readme_prices_is_what_the_command_prints(command: str, output:
 
 @pytest.mark.slow
 @pytest.mark.storage
-def test_what_the_readme_shows_of_the_demo_is_what_it_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_readme_shows_of_the_demo_is_what_it_prints(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [(command, shown)] = [pair for pair in examples() if pair[0].startswith("make demo")]
-    tmp_path.chmod(0o755)
-    monkeypatch.setenv("TOKENCOGS_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("TOKENCOGS_DATA", str(data_folder))
     for name in ("DATABASE_URL", "TOKENCOGS_OWNER_URL"):
         monkeypatch.delenv(name, raising=False)
     printed = run(command).splitlines()

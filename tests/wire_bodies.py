@@ -7,6 +7,7 @@ reader may keep: WORDS stand in prompts, answers, tool arguments and metadata.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 Json = dict[str, Any]
@@ -340,5 +341,6 @@ def body(name: str, n: int = 1) -> Json:
 
 
 def sent(name: str, n: int = 1) -> Json:
-    """The same with a context that says when, and who."""
-    return {"response": body(name, n), "context": {"occurred_at": ISO, "model": "o3", "user_id": "user-17"}}
+    """The same with a context that says when, a second earlier for each n, and who."""
+    at = datetime.fromtimestamp(AT - n, UTC).isoformat()
+    return {"response": body(name, n), "context": {"occurred_at": at, "model": "o3", "user_id": "user-17"}}

@@ -90,11 +90,16 @@ def attach(data_dir: Path | None = None, *, timeout: float = 60.0) -> EmbeddedSe
         return server
 
 
-def detach() -> None:
-    """Let go of every server of this process; its own connections must be closed, or the shutdown ends them."""
-    while _holds:
-        # Closed, not unlocked: processes forked from this one may share the descriptor and still need the server.
-        os.close(_holds.popitem()[1].lock)
+def detach(data_dir: Path | None = None) -> None:
+    """Let go of the server of a data folder, of every server of this process when None.
+
+    Its own connections must be closed, or the shutdown ends them.
+    """
+    for data in [data_dir.resolve()] if data_dir is not None else list(_holds):
+        hold = _holds.pop(data, None)
+        if hold is not None:
+            # Closed, not unlocked: processes forked from this one may share the descriptor and still need the server.
+            os.close(hold.lock)
     reap()
 
 

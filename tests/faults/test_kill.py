@@ -72,21 +72,16 @@ def test_killing_the_api_loses_no_acknowledged_event(
     _assert_once_and_exact(database.app_url, "apikill", load.acknowledged)
 
 
-@pytest.fixture
-def own_server(tmp_path: Path) -> dict[str, str]:
-    """Environment of an embedded server that only this test uses."""
-    return {"TOKENCOGS_DATA": str(tmp_path / "data"), "DATABASE_URL": "", "TOKENCOGS_OWNER_URL": ""}
-
-
 def _postmaster(data: Path) -> int:
-    files = {file.resolve() for folder in (data, (data / "home").resolve()) for file in folder.rglob("postmaster.pid")}
+    files = set(data.rglob("postmaster.pid"))
     assert len(files) == 1, files
     return int(files.pop().read_text().splitlines()[0])
 
 
-def test_killing_postgres_loses_no_acknowledged_event(own_server: dict[str, str], tmp_path: Path) -> None:
-    with served(own_server, tmp_path) as server:
-        known = embedded.attach(tmp_path / "data")
+def test_killing_postgres_loses_no_acknowledged_event(data_folder: Path, tmp_path: Path) -> None:
+    own = {"TOKENCOGS_DATA": str(data_folder), "DATABASE_URL": "", "TOKENCOGS_OWNER_URL": ""}
+    with served(own, tmp_path) as server:
+        known = embedded.attach(data_folder)
         try:
             owner = engine_for(known.owner_url)
             create_tenant(owner, "pgkill", "PostgreSQL killed")
@@ -113,7 +108,7 @@ def test_killing_postgres_loses_no_acknowledged_event(own_server: dict[str, str]
             _assert_once_and_exact(known.app_url, "pgkill", load.acknowledged)
         finally:
             engine_for(known.app_url).dispose()
-            embedded.detach()
+            embedded.detach(data_folder)
 
 
 def test_four_writers_with_unsorted_users_never_see_a_deadlock(database: Database, tmp_path: Path) -> None:

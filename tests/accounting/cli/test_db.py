@@ -59,12 +59,11 @@ def test_psqls_exit_code_is_passed_on(database: Database) -> None:
     assert 'column "nothing" does not exist' in done.stderr
 
 
-def test_without_any_database_named_the_embedded_one_answers(tmp_path: Path) -> None:
+def test_without_any_database_named_the_embedded_one_answers(data_folder: Path) -> None:
     environment = {
         name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "TOKENCOGS_OWNER_URL")
     }
-    environment |= {"TOKENCOGS_DATA": str(tmp_path / "data"), "TOKENCOGS_PG_LINGER": "0"}
-    tmp_path.chmod(0o755)
+    environment |= {"TOKENCOGS_DATA": str(data_folder), "TOKENCOGS_PG_LINGER": "0"}
     command = [sys.executable, "-m", "accounting.cli", "db", "psql", "-Atc", "select current_user, current_database()"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "tokencogs|tokencogs\n"), done.stderr
