@@ -19,7 +19,16 @@ PROTOBUF = "application/x-protobuf"
 _NDJSON = ("application/x-ndjson", "application/ndjson", "application/jsonl")
 ITEMS = (JSON, *_NDJSON)
 """Media types of a list of things, as JSON or as JSON Lines."""
-_ENCODINGS = {"": "identity", "identity": "identity", "gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
+_ENCODINGS = {
+    "": "identity",
+    "identity": "identity",
+    "gzip": "gzip",
+    "x-gzip": "gzip",
+    "deflate": "deflate",
+    "zstd": "zstd",
+}
+_WINDOWS = {"gzip": 31, "deflate": 15}
+"""How zlib is told which of its two containers to expect."""
 
 # Four bytes of zstd can stand for 128 KiB, and its decompressor takes no bound on what one call gives: the pieces it is
 # fed bound how far past the limit one call can go (16 MiB). Windows above 8 MiB need not be supported (RFC 8878).
@@ -60,7 +69,7 @@ class BoundBodies:
 
 @dataclass(frozen=True)
 class SentBody:
-    """A body as it came. Attributes: encoding: identity, gzip or zstd; kind: media type."""
+    """A body as it came. Attributes: encoding: identity, gzip, deflate or zstd; kind: media type."""
 
     data: bytes
     encoding: str
@@ -90,7 +99,7 @@ async def read(request: Request, kinds: tuple[str, ...] = ITEMS) -> SentBody:
         )
     known = _ENCODINGS.get((encoding or "").strip().lower())
     if known is None:
-        raise UnsupportedMedia("Content-Encoding", encoding, "must be gzip, zstd or absent")
+        raise UnsupportedMedia("Content-Encoding", encoding, "must be gzip, deflate, zstd or absent")
     return SentBody(await request.body(), known, name)
 
 
@@ -100,7 +109,7 @@ def inflate(sent: bytes, name: str, limit: int) -> bytes:
         return sent
     pieces: list[bytes] = []
     size = 0
-    for piece in _gunzip(sent) if name == "gzip" else _unzstd(sent):
+    for piece in _unzstd(sent) if name == "zstd" else _unzip(sent, name):
         size += len(piece)
         if size > limit:
             raise TooLarge(f"body of more than {limit} bytes when decompressed: split the batch")
@@ -108,19 +117,19 @@ def inflate(sent: bytes, name: str, limit: int) -> bytes:
     return b"".join(pieces)
 
 
-def _gunzip(sent: bytes) -> Iterator[bytes]:
+def _unzip(sent: bytes, name: str) -> Iterator[bytes]:
     rest = sent
     while True:
-        member = zlib.decompressobj(wbits=31)
+        member = zlib.decompressobj(wbits=_WINDOWS[name])
         try:
             yield member.decompress(rest, _GZIP_OUTPUT)
             while not member.eof and member.unconsumed_tail:
                 yield member.decompress(member.unconsumed_tail, _GZIP_OUTPUT)
         except zlib.error as error:
-            raise InvalidInput("body", None, f"is not gzip: {error}") from error
+            raise InvalidInput("body", None, f"is not {name}: {error}") from error
         if not member.eof:
-            raise InvalidInput("body", None, "is not gzip: it ends too early")
-        # Members may follow each other, and some writers pad the last one with zeros.
+            raise InvalidInput("body", None, f"is not {name}: it ends too early")
+        # Members of gzip may follow each other, and some writers pad the last one with zeros.
         rest = member.unused_data
         if not rest.strip(b"\0"):
             return

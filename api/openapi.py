@@ -29,7 +29,7 @@ _COMPRESSED = [
         "name": "Content-Encoding",
         "in": "header",
         "required": False,
-        "schema": {"enum": ["gzip", "zstd"]},
+        "schema": {"enum": ["gzip", "deflate", "zstd"]},
         "description": "How the body is compressed.",
     }
 ]

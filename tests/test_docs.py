@@ -122,7 +122,9 @@ def test_what_the_readme_prices_is_what_the_command_prints(command: str, output:
 
 @pytest.mark.slow
 @pytest.mark.storage
-def test_what_the_readme_shows_of_the_demo_is_what_it_prints(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_readme_shows_of_the_demo_is_what_it_prints(
+    data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     [(command, shown)] = [pair for pair in examples() if pair[0].startswith("make demo")]
     monkeypatch.setenv("TOKENCOGS_DATA", str(data_folder))
     for name in ("DATABASE_URL", "TOKENCOGS_OWNER_URL"):

@@ -45,7 +45,7 @@ class WireFile:
             raise InvalidInput("--format", asked, "a .pb file is an OTLP export: otlp or auto")
         rows = iter([Batch([reader.read()], [1], ndjson=False)]) if self.protobuf else _batches(reader, path)
         first = next(rows, None)
-        self.name = OTLP if self.protobuf or first is None else _format(first.rows[0], asked)
+        self.name = OTLP if self.protobuf else asked if first is None else _format(first.rows[0], asked)
         batches = chain([] if first is None else [first], rows)
         self.batches = _joined(batches) if self.name in LOGS else batches
 

@@ -78,9 +78,7 @@ def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext
 def _booked_as_reported(batch: pa.RecordBatch, context: TenantContext) -> Flags:
     """Rows that state a cost of their own which the tenant's rule books."""
     keys = zip(batch["provider"].to_pylist(), batch["surface"].to_pylist(), strict=True)
-    ruled = [
-        not {(provider, surface or ""), (provider, "")}.isdisjoint(context.reported_costs) for provider, surface in keys
-    ]
+    ruled = [context.books_reported(provider, surface) for provider, surface in keys]
     stated: Flags = batch["reported_cost_usd"].is_valid().to_numpy(zero_copy_only=False)
     return np.array(ruled, np.bool_) & stated
 

@@ -33,7 +33,9 @@ def test_text_that_is_no_plain_decimal_is_refused(bad: str) -> None:
         parse_amount(bad)
 
 
-@pytest.mark.parametrize("bad", [0.1, 1.0, float("nan"), True, None, Decimal("NaN"), Decimal("Infinity"), Decimal("1e50")])
+@pytest.mark.parametrize(
+    "bad", [0.1, 1.0, float("nan"), True, None, Decimal("NaN"), Decimal("Infinity"), Decimal("1e50")]
+)
 def test_floats_and_what_is_not_finite_are_refused(bad: object) -> None:
     with pytest.raises(MoneyError):
         parse_amount(bad)  # type: ignore[arg-type]
@@ -140,7 +142,9 @@ def test_parts_add_up_to_the_total(total: int, weights: list[int]) -> None:
 @given(minor_amounts, st.lists(st.integers(1, 5), min_size=2, max_size=6), st.randoms(use_true_random=False))
 def test_a_split_does_not_depend_on_the_order_of_its_receivers(total: int, weights: list[int], random: object) -> None:
     pairs = [(f"{at:03}", weight) for at, weight in enumerate(weights)]
-    parts = dict(zip([one for one, _ in pairs], split(total, [w for _, w in pairs], [one for one, _ in pairs]), strict=True))
+    parts = dict(
+        zip([one for one, _ in pairs], split(total, [w for _, w in pairs], [one for one, _ in pairs]), strict=True)
+    )
     random.shuffle(pairs)  # type: ignore[attr-defined]
     again = split(total, [w for _, w in pairs], [one for one, _ in pairs])
     assert dict(zip([one for one, _ in pairs], again, strict=True)) == parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 
 import pytest
 import zstandard
@@ -26,11 +27,12 @@ def _zstd(data: bytes, **options: int) -> bytes:
         ("gzip", gzip.compress(PLAIN)),
         ("gzip", gzip.compress(PLAIN[:10]) + gzip.compress(PLAIN[10:])),
         ("gzip", gzip.compress(PLAIN) + b"\0" * 100),
+        ("deflate", zlib.compress(PLAIN)),
         ("zstd", _zstd(PLAIN)),
         ("zstd", _zstd(PLAIN[:10]) + _zstd(PLAIN[10:])),
         ("zstd", _zstd(b"") + _zstd(PLAIN)),
     ],
-    ids=["plain", "gzip", "gzip-members", "gzip-padded", "zstd", "zstd-frames", "zstd-empty-frame"],
+    ids=["plain", "gzip", "gzip-members", "gzip-padded", "deflate", "zstd", "zstd-frames", "zstd-empty-frame"],
 )
 def test_whole_data_come_out_as_they_were(name: str, sent: bytes) -> None:
     assert inflate(sent, name, LIMIT) == PLAIN
