@@ -52,6 +52,7 @@ class Service:
         # Price book and modules live as long as the process: the collector need not walk them with every batch.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(50_000, 20, 20)
 
     def close(self) -> None:
         """Stores what was submitted and ends the threads; the requests have ended before."""

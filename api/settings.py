@@ -14,7 +14,8 @@ class Settings:
         max_inflated: bytes of a request body after decompression.
         max_requests: ingesting requests in work at once; one more is answered 429.
         max_waiting_events: events waiting for the writer; more are answered 429.
-        parsers: threads that decompress and parse; each holds one inflated body at most.
+        parsers: threads that decompress and parse; each holds one inflated body at most. More than one gain nothing: they
+            share the interpreter lock.
         threads: threads for everything else. With parsers, writer and chores they fit the 16 connections of the pool.
         settlement_seconds: time between two settlement runs in this process; None runs none.
     """
@@ -23,6 +24,6 @@ class Settings:
     max_inflated: int = 64_000_000
     max_requests: int = 32
     max_waiting_events: int = 200_000
-    parsers: int = 4
+    parsers: int = 1
     threads: int = 8
     settlement_seconds: float | None = None

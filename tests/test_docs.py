@@ -49,8 +49,8 @@ def speaks_for(readme: Path) -> list[str]:
 @pytest.mark.parametrize("readme", PACKAGE_READMES, ids=ids(PACKAGE_READMES))
 def test_every_file_of_a_package_has_its_line(readme: Path) -> None:
     """By its own name, or by that of a folder whose files are all of one kind."""
-    text = readme.read_text(encoding="utf-8")
-    named = set(re.findall(r"`([^`]+)`", text))
+    prose = re.sub(r"^```.*?^```$", "", readme.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    named = set(re.findall(r"`([^`]+)`", prose))
     missing = [name for name in speaks_for(readme) if not any(one == name or _in_folder(name, one) for one in named)]
     assert missing == []
 

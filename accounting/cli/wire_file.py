@@ -120,7 +120,7 @@ def _joined(batches: Iterator[Batch]) -> Iterator[Batch]:
     """All rows as one batch: of a log, several records are one call."""
     every = list(batches)
     rows, lines = [row for batch in every for row in batch.rows], [line for batch in every for line in batch.lines]
-    yield replace(every[0], rows=rows, lines=lines)
+    yield from (replace(batch, rows=rows, lines=lines) for batch in every[:1])
 
 
 def _spans(row: bytes, now: datetime, protobuf: bool) -> Prepared:

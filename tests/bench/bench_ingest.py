@@ -31,7 +31,7 @@ from tests.served import served
 
 BATCH = 1_000
 BATCHES = 150
-CLIENTS = 4
+CLIENTS = 16
 NOW = datetime(2026, 9, 1, tzinfo=UTC)
 MODELS = [
     ("openai", "gpt-5.6-luna"),
