@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from api.schemas import Answer, ConflictRow, RejectedRow
 
-Name = Annotated[str, Field(max_length=256, pattern=r"^[^\x00]*$")]
+Name = Annotated[str, Field(max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class ExceptionRow(Answer):

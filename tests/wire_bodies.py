@@ -115,7 +115,12 @@ def _anthropic(name: str, n: int) -> Json:
         "server_tool_use": {"web_search_requests": 1},
     }
     content = [
-        {"type": "tool_use", "id": "tu_1", "name": "canary-tool-name", "input": {"city": WORDS["tool"]}},
+        {
+            "type": "tool_use",
+            "id": "tu_1",
+            "name": "canary-tool-name",
+            "input": {"city": WORDS["tool"], "canary-tool": 4242},
+        },
         {"type": "text", "text": WORDS["answer"]},
     ]
     body = {"id": f"{name}-{n}", "type": "message", "role": "assistant", "model": "claude-haiku-4-5"}
@@ -131,7 +136,10 @@ def _gemini(name: str, n: int) -> Json:
         "totalTokenCount": 1_100,
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 1_000}],
     }
-    parts = [{"text": WORDS["answer"]}, {"functionCall": {"name": "canary-tool-name", "args": {"city": WORDS["tool"]}}}]
+    parts = [
+        {"text": WORDS["answer"]},
+        {"functionCall": {"name": "canary-tool-name", "args": {"city": WORDS["tool"], "canary-tool": 4242}}},
+    ]
     grounding = {"webSearchQueries": [WORDS["prompt"]]}
     candidate = {"content": {"role": "model", "parts": parts}, "groundingMetadata": grounding}
     body = {"responseId": f"{name}-{n}", "modelVersion": "gemini-2.5-flash", "createTime": ISO}

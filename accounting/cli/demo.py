@@ -33,8 +33,9 @@ def demo(oneshot: bool, requests: int, seed: int, month: datetime | None, port: 
     reports show what is not priced.
     """
     first = month.date() if month else last_full_month(datetime.now(UTC).date())
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # under nohup it stays ignored
+    # SIGINT too: a shell that starts it in the background has it ignored, and then the server would outlive the demo.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # under nohup that stays ignored
             signal.signal(number, signal.default_int_handler)
     try:
         run(Settings(month=first, requests=requests, seed=seed, port=port, oneshot=oneshot))

@@ -13,12 +13,11 @@ from accounting.errors import PriceBookError
 from accounting.pricing import reasons
 from accounting.pricing.chains import EVER, Span, spans
 from accounting.pricing.data_files import seller_names, tier_names
-from accounting.pricing.layout import Ints, calendar, lay_out, lay_out_prices
+from accounting.pricing.layout import DAY_US, Ints, calendar, lay_out, lay_out_prices
 from accounting.pricing.marginal import marginal_prices
 from accounting.pricing.names import Names
 from accounting.pricing.tariff import Alias, Tariff
 
-_DAY_US = 86_400_000_000
 _MEMO_LIMIT = 100_000
 
 
@@ -78,7 +77,7 @@ class PriceBook:
         if np.maximum.reduce(position) < self.positions.first_window:
             return
         (at,) = (position >= self.positions.first_window).nonzero()
-        time_of_day = occurred_at[at] % _DAY_US
+        time_of_day = occurred_at[at] % DAY_US
         placeholder = position[at]
         for number in np.unique(placeholder).tolist():
             windows = self.positions.windows[number - self.positions.first_window]

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from accounting.errors import InvalidInput
+from accounting.pricing.compiled import worthwhile
 
 _HEAD = 1 << 16
 
@@ -38,6 +39,12 @@ def encode(field: str, column: pa.Array | pa.ChunkedArray) -> Codes:
     if len(column) <= _HEAD:
         encoded = column.dictionary_encode(null_encoding="encode")
         return Codes(encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist())
+    if worthwhile(len(column)):
+        from accounting.pricing.compiled.text import text_codes  # noqa: PLC0415
+
+        found = text_codes(column)
+        if found is not None:
+            return Codes(*found)
     return _by_lookup(column)
 
 

@@ -22,7 +22,8 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 NEVER = np.iinfo(np.int64).max
-_BLOCK = 33
+DAY_US = 86_400_000_000
+BLOCK_BITS = 33
 """Time is looked up in blocks of 2^33 microseconds, about 2.4 hours."""
 
 
@@ -75,7 +76,7 @@ class Calendar:
 
     def bin_of(self, instants: Ints, scratch: Ints, out: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """Bins of instants (microseconds since the epoch), written to `out`; `scratch` is a buffer."""
-        np.right_shift(instants, _BLOCK, out=scratch)
+        np.right_shift(instants, BLOCK_BITS, out=scratch)
         np.subtract(scratch, self.first_block, out=scratch)
         self.bins.take(scratch, out=out, mode="clip")
         if np.minimum.reduce(out) < 0:
@@ -128,9 +129,9 @@ def calendar(spans: Iterable[Span]) -> Calendar:
     borders = np.array(sorted({b for span in spans for b in (span.start, span.end) if abs(b) < EVER}), np.int64)
     if not borders.size:
         return Calendar(borders, 0, np.zeros(1, np.int32))
-    first, last = int(borders[0] >> _BLOCK) - 1, int(borders[-1] >> _BLOCK) + 1
-    starts = np.arange(first, last + 1, dtype=np.int64) << _BLOCK
+    first, last = int(borders[0] >> BLOCK_BITS) - 1, int(borders[-1] >> BLOCK_BITS) + 1
+    starts = np.arange(first, last + 1, dtype=np.int64) << BLOCK_BITS
     bins = np.searchsorted(borders, starts, side="right").astype(np.int32)
-    inside = (borders >> _BLOCK) - first
+    inside = (borders >> BLOCK_BITS) - first
     bins[inside[borders != starts[inside]]] = -1
     return Calendar(borders, first, bins)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ from accounting.pricing.encode import encode
 from accounting.pricing.layout import Flags
 
 Codes32 = npt.NDArray[np.int32]
+PlanRows = Callable[[slice, Codes32], Codes32]
+"""Rows and a buffer -> first place in the book's plan of each event's group."""
 
 _TABLE_LIMIT = 1 << 22
 

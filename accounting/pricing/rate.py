@@ -5,7 +5,8 @@
 3. each usage column adds quantity times marginal price (costs.py)
 4. what can't be priced gets a reason, cost 0 and no price row (refusals.py)
 
-The work is done on blocks of rows whose buffers stay in a core's cache (block.py).
+The work is done on blocks of rows whose buffers stay in a core's cache (block.py); on long batches by machine code, where the
+extra `fast` is installed (compiled/), with the same answers.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from accounting.errors import InvalidInput
 from accounting.money import exact_sum
 from accounting.pricing.block import Answer, Block, Buffers, common_columns
 from accounting.pricing.book import PriceBook
+from accounting.pricing.compiled import worthwhile
 from accounting.pricing.components import components
 from accounting.pricing.costs import add_costs
 from accounting.pricing.layout import Flags, Ints
 from accounting.pricing.locate import locate
-from accounting.pricing.match import Matcher
+from accounting.pricing.match import Matcher, PlanRows
 from accounting.pricing.refusals import refuse
 from accounting.usage.classes import USAGE_COLUMNS
 
@@ -86,15 +88,13 @@ def rate(book: PriceBook, inp: RateInput) -> Rated:
     count = len(inp.occurred_at)
     matcher = Matcher(book, inp.provider, inp.model, inp.service_tier, inp.batch)
     quantities = {name: inp.quantities[name] for name in USAGE_COLUMNS if name in inp.quantities}
-    common = common_columns(quantities)
-    answer, buffers = Answer(count), Buffers(min(BLOCK, count))
-    for start in range(0, count, BLOCK):
-        rows = slice(start, min(start + BLOCK, count))
-        block = Block(book, quantities, common, rows, buffers, answer)
-        locate(block, matcher, inp.occurred_at[rows])
-        add_costs(block)
-        refuse(block, None if inp.cache_read_known is None else inp.cache_read_known[rows])
-        _finish(block, answer)
+    events = (book, matcher.plan_rows, inp.occurred_at, quantities, inp.cache_read_known)
+    if worthwhile(count):
+        from accounting.pricing.compiled.events import rate_events  # noqa: PLC0415
+
+        answer = rate_events(*events, _rate_events)
+    else:
+        answer = _rate_events(*events)
     return Rated(
         sku_index=answer.sku_index,
         sku_price_id=answer.sku_price_id,
@@ -104,6 +104,25 @@ def rate(book: PriceBook, inp: RateInput) -> Rated:
         seller=matcher.sellers(),
         currency=_currencies(answer.currency, book.currencies),
     )
+
+
+def _rate_events(
+    book: PriceBook,
+    plan_rows: PlanRows,
+    occurred_at: Ints,
+    quantities: Mapping[str, Ints],
+    cache_read_known: Flags | None,
+) -> Answer:
+    count, common = len(occurred_at), common_columns(quantities)
+    answer, buffers = Answer(count), Buffers(min(BLOCK, count))
+    for start in range(0, count, BLOCK):
+        rows = slice(start, min(start + BLOCK, count))
+        block = Block(book, quantities, common, rows, buffers, answer)
+        locate(block, plan_rows, occurred_at[rows])
+        add_costs(block)
+        refuse(block, None if cache_read_known is None else cache_read_known[rows])
+        _finish(block, answer)
+    return answer
 
 
 def _finish(block: Block, answer: Answer) -> None:
@@ -141,6 +160,7 @@ def _check_array(name: str, column: npt.NDArray[np.generic], kind: type[np.gener
 
 
 def _currencies(codes: npt.NDArray[np.int8], texts: tuple[str, ...]) -> pa.DictionaryArray:
-    absent = codes < 0
-    indices = pa.array(codes, mask=absent if absent.any() else None)
+    present = codes >= 0
+    valid = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
+    indices = pa.Array.from_buffers(pa.int8(), len(codes), [valid, pa.py_buffer(codes)])
     return pa.DictionaryArray.from_arrays(indices, pa.array(texts, pa.string()), safe=False)

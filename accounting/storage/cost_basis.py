@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sqlalchemy import Engine, Row, delete, func, select
@@ -14,6 +15,7 @@ from accounting.tenant import TenantContext
 
 BASES = ("price_list", "reported")
 LONGEST = 256
+NAME = re.compile("[^\\x00-\\x1f\\x7f]*")
 
 
 def set_rule(engine: Engine, context: TenantContext, provider: str, surface: str, basis: str) -> dict[str, Any]:
@@ -26,8 +28,8 @@ def set_rule(engine: Engine, context: TenantContext, provider: str, surface: str
     Raises InvalidInput.
     """
     for name, value, least in (("provider", provider, 1), ("surface", surface, 0)):
-        if not least <= len(value) <= LONGEST or not value.isprintable():
-            raise InvalidInput(name, value, f"must be {least} to {LONGEST} printable characters")
+        if not least <= len(value) <= LONGEST or not NAME.fullmatch(value):
+            raise InvalidInput(name, value, f"must be {least} to {LONGEST} characters, no control character among them")
     if basis not in BASES:
         raise InvalidInput("basis", basis, f"must be one of {', '.join(BASES)}")
     values = {"tenant": context.tenant, "provider": provider, "surface": surface, "basis": basis}

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from accounting.errors import InvalidInput
+from accounting.usage.formats.evidence import shown as kind
 from accounting.usage.native import NativeEvent, normalise
 
 _ALL = msgspec.json.Decoder(list[NativeEvent])
@@ -18,6 +19,8 @@ _ANY = msgspec.json.Decoder()
 _PATH = re.compile(r"^(?P<reason>.*?)(?: - at (?:`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"^Object contains unknown field `(?P<name>.*)`$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<name>.*)`$", re.DOTALL)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding raises: no JSON, another type than expected, or nested too deeply."""
 SHOWN = 100
 """Characters of a refused value that an answer repeats."""
 
@@ -64,7 +67,7 @@ def parse(body: bytes, *, ndjson: bool) -> Parsed:
     parsed = Parsed()
     try:
         events = _ALL.decode(joined)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         _slowly(rows if rows is not None else _elements(body), parsed)
         return parsed
     # A line such as `{...},{...}` decodes inside the joined array: then lines and events no longer pair up.
@@ -89,10 +92,8 @@ def _elements(body: bytes) -> list[bytes]:
             msgspec.json.decode(body)
             return [body]
         return [bytes(raw) for raw in _RAWS.decode(body)]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(
-            "body", body[:SHOWN].decode("utf-8", "replace"), f"not a JSON array of events: {error}"
-        ) from error
+    except _UNREADABLE as error:
+        raise InvalidInput("body", f"{len(body)} bytes", f"not a JSON array of events: {error}") from error
 
 
 def _slowly(rows: list[bytes], parsed: Parsed) -> None:
@@ -100,7 +101,7 @@ def _slowly(rows: list[bytes], parsed: Parsed) -> None:
     for index, row in enumerate(rows):
         try:
             event = _ONE.decode(row)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except _UNREADABLE as error:
             parsed.rejected.append(_rejection(index, row, error))
         else:
             _keep(parsed, index, event)
@@ -124,15 +125,17 @@ def _rejection(index: int, row: bytes, error: Exception) -> Rejection:
     reason, path = match["reason"], (match["path"] or "").replace("[...]", "").lstrip(".")
     try:
         tree = _ANY.decode(row)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return Rejection(index, None, "body", row[:SHOWN].decode("utf-8", "replace"), str(error))
+    except _UNREADABLE:
+        return Rejection(index, None, "body", f"{len(row)} bytes", str(error))
     event_id = tree.get("event_id") if isinstance(tree, dict) else None
     for pattern in (_UNKNOWN, _MISSING):
         named = pattern.match(reason)
         if named is not None:
             path = f"{path}.{named['name']}".lstrip(".")
+    # What does not belong into an event may be anybody's text; of it the kind is told, not the words.
+    tell = kind if _UNKNOWN.match(reason) or "usage" in path or not path else shown
     value = _at(tree, path)
-    return Rejection(index, event_id if isinstance(event_id, str) else None, path or "event", shown(value), reason)
+    return Rejection(index, event_id if isinstance(event_id, str) else None, path or "event", tell(value), reason)
 
 
 def _at(tree: object, path: str) -> object:

@@ -11,7 +11,7 @@ from api.deps import AdminKey, ServiceDep, ViewerKey
 from api.openapi import problems
 from api.schemas_wire import CostBasis, CostBasisBody, CostBasisList
 
-Name = Annotated[str, Query(pattern=r"^[^\x00]*$", max_length=cost_basis.LONGEST)]
+Name = Annotated[str, Query(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=cost_basis.LONGEST)]
 
 router = APIRouter(prefix="/v1/cost-basis", tags=["exceptions"])
 

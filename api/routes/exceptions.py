@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 
@@ -22,10 +22,10 @@ router = APIRouter(prefix="/v1/exceptions", tags=["exceptions"])
 def get_exceptions(
     service: ServiceDep,
     principal: AnalystKey,
-    kind: Wanted = None,
+    kind: Literal["conflict", "contradiction", "finding"] | None = None,
     reason: Wanted = None,
     open_only: Annotated[bool, Query(alias="open", description="false: resolved ones too")] = True,
-    limit: Annotated[int, Query(description="at most this many, 1 to 10,000")] = 1000,
+    limit: Annotated[int, Query(description="at most this many", ge=1, le=10_000)] = 1000,
 ) -> ExceptionList:
     """Contradictions, conflicts and findings, oldest first, and how many there are by kind and reason."""
     return ExceptionList(

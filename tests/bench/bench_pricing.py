@@ -6,18 +6,25 @@ seller and model by text, date, tier and thresholds, and sum all components. A s
 
 `calc_price` gets what one call for one event needs, so building its `Usage` is part of it; the rate of bare calls with ready-made
 `Usage` objects stands beside. Time is the processor time of the process, so that other processes distort it least; both sides
-work on one thread. Run as a script it prints its figures as JSON.
+work on one thread. `ratio` is what a bulk user gets: by machine code where the extra `fast` is installed, whose one-time loading
+stands apart. Run as a script it prints its figures as JSON.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +33,7 @@ from genai_prices import Usage, calc_price
 from genai_prices.data import providers
 
 from accounting.money import from_minor
+from accounting.pricing import compiled
 from accounting.pricing.book import PriceBook
 from accounting.pricing.encode import encode
 from accounting.pricing.genai_prices_source import load_list_tariffs
@@ -39,6 +47,7 @@ MODELS = 600
 FIRST_DAY = datetime(2024, 11, 29, tzinfo=UTC)
 DAYS = 730
 
+_TEXTS = ("provider", "model", "service_tier")
 _TYPICAL = {  # Column -> natural logarithm of a typical count, and what calc_price calls it.
     "uncached_input_tokens": (8.0, "input_tokens"),
     "cache_read_tokens": (8.5, "cache_read_tokens"),
@@ -71,30 +80,79 @@ def run() -> dict[str, Any]:
     book = PriceBook(rows, names)
     noisy = {(seller, model) for seller, model, _, _ in summary.findings.normalised}  # calc_price keeps float noise.
     plain, models = workload([row for row in rows if (row.seller, row.model) not in noisy], names, ROWS)
-    texts = ("provider", "model", "service_tier")
-    encoded = replace(plain, **{name: getattr(plain, name).dictionary_encode() for name in texts})
+    encoded = replace(plain, **{name: getattr(plain, name).dictionary_encode() for name in _TEXTS})
+    machine_code = compiled.worthwhile(ROWS)
     rated = rate(book, plain)
-    seconds = _best(lambda: rate(book, plain))
-    encoded_seconds = _best(lambda: rate(book, encoded))
-    text_seconds = _best(lambda: [encode(name, getattr(plain, name)) for name in texts])
-    peer_seconds, bare_seconds, differing = _peer(plain, rated)
-    peer, bare = SAMPLE / peer_seconds, SAMPLE / bare_seconds
+    calls = _calls(plain)
+    seconds = _in_turns(
+        {
+            "plain": lambda: rate(book, plain),
+            "encoded": lambda: rate(book, encoded),
+            "plain numpy": _by_numpy(lambda: rate(book, plain)),
+            "encoded numpy": _by_numpy(lambda: rate(book, encoded)),
+            "text": lambda: [encode(name, getattr(plain, name)) for name in _TEXTS],
+            "peer": lambda: [_price(Usage(**counts), *rest) for counts, *rest in calls],
+            "bare": _bare(calls),
+        }
+    )
+    ours = {name: ROWS / one for name, one in seconds.items()}
+    peer, bare = SAMPLE / seconds["peer"], SAMPLE / seconds["bare"]
     return {
-        "ratio": round(ROWS / seconds / peer, 1),
-        "rows_per_s": round(ROWS / seconds),
-        "ratio_dictionary_input": round(ROWS / encoded_seconds / peer, 1),
-        "rows_per_s_dictionary_input": round(ROWS / encoded_seconds),
+        "ratio": round(ours["plain"] / peer, 1),
+        "ratio_without_compiled": round(ours["plain numpy"] / peer, 1),
+        "ratio_dictionary_input": round(ours["encoded"] / peer, 1),
+        "ratio_dictionary_input_without_compiled": round(ours["encoded numpy"] / peer, 1),
+        "compiled": machine_code,
+        "rows_per_s": round(ours["plain"]),
+        "rows_per_s_without_compiled": round(ours["plain numpy"]),
+        "rows_per_s_dictionary_input": round(ours["encoded"]),
+        "rows_per_s_dictionary_input_without_compiled": round(ours["encoded numpy"]),
         "genai_prices_rows_per_s": round(peer),
         "genai_prices_bare_calls_per_s": round(bare),
-        "ratio_to_bare_calls": round(ROWS / seconds / bare, 1),
-        "share_of_time_in_text": round(text_seconds / seconds, 2),
+        "ratio_to_bare_calls": round(ours["plain"] / bare, 1),
+        "share_of_time_in_text": round(ours["plain"] / ours["text"], 2),
+        "load_seconds_first_time": _load_seconds()[0] if machine_code else None,
+        "load_seconds_later": _load_seconds()[1] if machine_code else None,
         "rows": ROWS,
         "models": models,
         "components_per_row": round(float(sum((c != 0).mean() for c in plain.quantities.values())), 2),
         "unpriced": int((rated.reason != 0).sum()),
         "sample": SAMPLE,
-        "sample_differing": differing,
+        "sample_differing": _differing(calls, rated),
     }
+
+
+def _in_turns(work: dict[str, Callable[[], object]], turns: int = 7) -> dict[str, float]:
+    """Processor seconds of the fastest try of each, taken in turns, so that a busy machine is as busy for one as for another."""
+    best = dict.fromkeys(work, float("inf"))
+    for _ in range(turns):
+        for name, call in work.items():
+            start = time.process_time()
+            call()
+            best[name] = min(best[name], time.process_time() - start)
+    return best
+
+
+def _by_numpy(call: Callable[[], object]) -> Callable[[], object]:
+    def run_without_machine_code() -> object:
+        with patch.object(compiled, "LEAST_ROWS", ROWS + 1):
+            return call()
+
+    return run_without_machine_code
+
+
+@cache
+def _load_seconds() -> tuple[float, float]:
+    """Seconds a fresh process takes to have the machine code, with an empty cache on disk and with a full one."""
+    program = (
+        "import time; t = time.perf_counter(); from accounting.pricing import compiled; compiled.worthwhile(10**9); "
+    )
+    program += "print(time.perf_counter() - t)"
+    with tempfile.TemporaryDirectory() as folder:
+        command, environment = [sys.executable, "-c", program], os.environ | {"NUMBA_CACHE_DIR": folder}
+        runs = [subprocess.run(command, env=environment, check=True, capture_output=True) for _ in range(2)]
+    first, later = (round(float(run.stdout), 2) for run in runs)
+    return first, later
 
 
 def workload(rows: list[Tariff], names: list[Alias], count: int) -> tuple[RateInput, int]:
@@ -177,21 +235,21 @@ def _shared_names(names: list[Alias]) -> dict[tuple[str, str], str]:
     return found
 
 
-def _peer(inp: RateInput, rated: Rated) -> tuple[float, float, int]:
-    """Seconds of `calc_price` for the first events with and without building `Usage`, and how many cost another amount there."""
-    calls = [_call(inp, at) for at in range(SAMPLE)]
-    ready = [Usage(**counts) for counts, *_ in calls]
+def _calls(inp: RateInput) -> list[Call]:
+    """What `calc_price` gets for each of the first events."""
+    return [_call(inp, at) for at in range(SAMPLE)]
 
-    def rows() -> list[Decimal]:
-        return [_price(Usage(**counts), *rest) for counts, *rest in calls]
 
-    def bare() -> list[Decimal]:
-        return [_price(usage, *rest) for usage, (_, *rest) in zip(ready, calls, strict=True)]
+def _bare(calls: list[Call]) -> Callable[[], object]:
+    """The calls alone, with ready-made `Usage` objects."""
+    ready = [(Usage(**counts), *rest) for counts, *rest in calls]
+    return lambda: [_price(*one) for one in ready]
 
-    totals = rows()
-    ours = [from_minor(cost) for cost in rated.list_cost[:SAMPLE].tolist()]
-    differing = sum(mine != total for mine, total in zip(ours, totals, strict=True))
-    return _best(rows, tries=3), _best(bare, tries=3), differing
+
+def _differing(calls: list[Call], rated: Rated) -> int:
+    """How many of the first events cost another amount there."""
+    totals = [_price(Usage(**counts), *rest) for counts, *rest in calls]
+    return sum(from_minor(cost) != total for cost, total in zip(rated.list_cost.tolist(), totals, strict=False))
 
 
 def _price(usage: Usage, model: str, seller: str, moment: datetime, context: dict[str, str] | None) -> Decimal:
@@ -209,16 +267,6 @@ def _call(inp: RateInput, at: int) -> Call:
     usage = {key: value for key, value in counts.items() if value}
     context = _CONTEXT[inp.service_tier[at].as_py()]
     return usage, inp.model[at].as_py(), inp.provider[at].as_py(), moment, context
-
-
-def _best(call: Callable[[], object], tries: int = 5) -> float:
-    """Processor seconds of the fastest try."""
-    seconds = []
-    for _ in range(tries):
-        start = time.process_time()
-        call()
-        seconds.append(time.process_time() - start)
-    return min(seconds)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import tempfile
 import time
@@ -95,7 +96,7 @@ PATHS = {
 def run() -> dict[str, Any]:
     """Latencies at each size; `flat` is p95 at the largest over p95 at the smallest."""
     folder = Path(tempfile.mkdtemp(prefix="tokencogs-bench-", dir="/var/tmp"))
-    folder.chmod(0o755)
+    folder.chmod(0o711)
     server = embedded.attach(folder)
     owner = engine_for(server.owner_url)
     superuser = make_url(server.superuser_url).set(database=owner.url.database).render_as_string(hide_password=False)
@@ -119,7 +120,9 @@ def run() -> dict[str, Any]:
             }
         with served(env, folder) as api:
             results[size] = {name: _latency(api.url, key, path) for name, path in PATHS.items()}
-    embedded.detach()
+    embedded.detach(folder)
+    time.sleep(3)
+    shutil.rmtree(folder, ignore_errors=True)
     smallest, largest = SIZES[0], SIZES[-1]
     return {
         "events": {str(size): results[size] for size in SIZES},

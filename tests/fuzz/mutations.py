@@ -97,9 +97,9 @@ def _remove(at: Place, _value: Any) -> None:
 def _repeat(at: Place, value: Any) -> None:
     container, key = at
     if isinstance(container, list):
-        container.extend([container[key]] * 3)
+        container.extend(copy.deepcopy([container[key]] * 3))
     else:
-        container[f"{key}x"] = container[key]
+        container[f"{key}x"] = copy.deepcopy(container[key])
         container[str(value)[:30]] = value
 
 
@@ -153,7 +153,7 @@ def items(draw: st.DrawFn, name: str) -> Any:
         if not where:
             break
         at = where[draw(st.integers(0, 10_000)) % len(where)]
-        draw(st.sampled_from(ACTS))(at, draw(values))
+        draw(st.sampled_from(ACTS))(at, copy.deepcopy(draw(values)))
     return draw(values) if draw(st.integers(0, 40)) == 0 else item
 
 

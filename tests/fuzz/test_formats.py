@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import os
@@ -159,7 +160,7 @@ def _native(client: httpx.Client, examples: int, *, repeatable: bool = True) -> 
         for row, (_, place, value) in zip(batch, edits, strict=True):
             where = list(places(row))
             container, key = where[place % len(where)]
-            container[key] = value
+            container[key] = copy.deepcopy(value)
         content = written(batch, depth)
         answer = send(client, "/v1/usage/events", content, encoding, cut, JSON)
         if answer.status_code == 200:

@@ -39,7 +39,7 @@ def text_codes(column: pa.Array) -> tuple[npt.NDArray[np.int32], list[str | None
     slots = _slots(entries, known)
     while True:
         row, known, patience = kernel(
-            data, offsets, valid, column.offset, row, slots, entries, known, patience, codes
+            data, offsets, valid, column.offset, row, slots, _shift(slots), entries, known, patience, codes
         )
         if row == count:
             return codes, column.take(pa.array(entries[FIRST_ROW : known * ENTRY : ENTRY])).to_pylist()
@@ -53,11 +53,16 @@ def _read_only(buffer: pa.Buffer, kind: np.dtype[Any]) -> Array:
     return np.frombuffer(buffer, kind, buffer.size // kind.itemsize)
 
 
+def _shift(slots: Array) -> int:
+    """How many of a hash's 32 bits are not needed to tell the slots apart."""
+    return 33 - slots.size.bit_length()
+
+
 def _slots(entries: Array, known: int) -> npt.NDArray[np.int32]:
     """A table of at least four slots for each entry, in which each of the first `known` stands at or after its hash's slot."""
     slots = np.full(4 * entries.size // ENTRY, -1, np.int32)
     codes = np.arange(known, dtype=np.int32)
-    wanted = entries[HASH : known * ENTRY : ENTRY].astype(np.int64) & (slots.size - 1)
+    wanted = entries[HASH : known * ENTRY : ENTRY].astype(np.int64) >> _shift(slots)
     while codes.size:
         free = slots[wanted] < 0
         slots[wanted[free]] = codes[free]  # Of several that want one slot, the last stays.

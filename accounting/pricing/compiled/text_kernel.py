@@ -42,13 +42,14 @@ def _word(_context: Any, data: Any, at: Any) -> Any:
     return types.uint64(data, at), load
 
 
-def _kernel(
+def _kernel(  # noqa: PLR0912, PLR0915
     data: Array,
     offsets: Array,
     valid: Array,
     valid_from: int,
     start: int,
     slots: Array,
+    spare_bits: int,
     entries: Array,
     count: int,
     patience: int,
@@ -57,6 +58,7 @@ def _kernel(
     one, eight = np.uint64(1), np.uint64(8)
     mask, size, capacity = np.uint64(slots.size - 1), np.uint64(data.size), np.uint64(entries.size // 8)
     all_bits, known = ~np.uint64(0), np.uint64(count)
+    shift = np.uint64(spare_bits)
     has_nulls = valid.size > 0
     for at in range(start, codes.size):
         row = np.uint64(at)
@@ -71,10 +73,9 @@ def _kernel(
         last = within - eight if within > eight else np.uint64(0)
         keep = all_bits if within >= eight else (one << (within << np.uint64(3))) - one
         if low + eight <= size:
-            word0 = _word(data, low) & keep
+            word0, word3 = _word(data, low) & keep, _word(data, low + last) & keep
             word1 = _word(data, low + min(eight, last)) & keep
             word2 = _word(data, low + min(np.uint64(16), last)) & keep
-            word3 = _word(data, low + last) & keep
         else:  # So near the end of all bytes that a whole word only fits if it starts before the text.
             back = low + eight - size
             word0 = (_word(data, size - eight) >> (back << np.uint64(3))) & keep if back < eight else np.uint64(0)
@@ -91,14 +92,13 @@ def _kernel(
                 mixed = (mixed ^ (mixed >> np.uint64(29)) ^ _word(data, low + np.uint64(place))) * np.uint64(
                     0xBF58476D1CE4E5B9
                 )
-        mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
-        mixed >>= np.uint64(34)
-        slot = mixed & mask
+        mixed >>= np.uint64(32)  # Only the upper bits of products depend on all bits of the factors.
+        slot = mixed >> shift
         while True:
             code = np.int64(slots[slot])
             if code < 0:
                 if known == capacity:
-                    return at, np.int64(known), patience
+                    return at, int(known), patience
                 slots[slot] = known
                 entry = known * eight
                 for place, value in enumerate((word0, word1, word2, word3, length, low, row, mixed)):
@@ -123,14 +123,26 @@ def _kernel(
                 break
             patience -= 1
             if patience < 0:
-                return at, np.int64(known), patience
+                return at, int(known), patience
             slot = (slot + one) & mask
-    return codes.size, np.int64(known), patience
+    return codes.size, int(known), patience
 
 
 def _arguments(offset: object) -> tuple[object, ...]:
     whole, table, codes = types.int64, types.Array(types.uint64, 1, "C"), types.Array(types.int32, 1, "C")
-    return column(types.uint8), column(offset), column(types.uint8), whole, whole, codes, table, whole, whole, codes
+    return (
+        column(types.uint8),
+        column(offset),
+        column(types.uint8),
+        whole,
+        whole,
+        codes,
+        whole,
+        table,
+        whole,
+        whole,
+        codes,
+    )
 
 
 encode_string = compiled(*_arguments(types.int32))(_kernel)

@@ -63,9 +63,9 @@ def serving(first: str, database: Database, tmp_path: Path) -> Iterator[tuple[su
     log = tmp_path / "log"
     process = start(database, log)
     yield process, log
-    if process.poll() is None:
-        process.kill()
-        process.wait()
+    if process.poll() is None:  # told, so that it takes its server along
+        process.terminate()
+        process.wait(90)
 
 
 def test_a_second_run_counts_nothing_twice_serves_and_ends_on_ctrl_c(
