@@ -153,6 +153,9 @@ def make_database(server: Server, template: str) -> Iterator[Callable[[], Databa
 
 
 @pytest.fixture(scope="module")
-def database(make_database: Callable[[], Database]) -> Database:
-    """One database for the tests of a module."""
-    return make_database()
+def database(make_database: Callable[[], Database]) -> Iterator[Database]:
+    """One database for the tests of a module; its connections end with the module, as the run's server has only so many."""
+    made = make_database()
+    yield made
+    for url in (made.owner_url, made.app_url, made.superuser_url):
+        engine_for(url).dispose()

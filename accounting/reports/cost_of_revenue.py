@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
 
 from accounting.errors import InvalidInput
 from accounting.reports.base import Column, Footer, Node, Report, Row
-from accounting.reports.coverage import coverage
+from accounting.reports.coverage import coverage, excepted
 from accounting.reports.exact import ZERO
 from accounting.reports.query import ReportQuery
 from accounting.reports.reconcile import control, footer
@@ -63,13 +63,14 @@ def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) 
         parts = slices(query, grain, policy.starts)
         found = _read(connection, context, query, parts)
         checked = control(connection, context, query)
+        waiting = excepted(connection, context, query.since, query.until)
     columns = _columns(dimensions, labels(parts))
     currencies = sorted({context.billing_currency, *(row.billing_currency for row in found)})
     outline = [_total(currency, found, parts, policy, dimensions) for currency in currencies]
     feet: list[Footer] = []
     for node in outline:
         feet += footer(node.row["billing_currency"], node.row["effective_cost"], checked)
-    return Report(NAME, query, columns, tuple(outline), coverage(found), feet)
+    return Report(NAME, query, columns, tuple(outline), coverage(found, waiting), feet)
 
 
 def _breakdown(query: ReportQuery) -> tuple[Any, tuple[str, ...]]:

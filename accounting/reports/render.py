@@ -69,7 +69,8 @@ _COVERAGE = ["coverage", "events", "% of events", "tokens", "% of tokens"]
 
 def _coverage_cells(row: dict[str, Any]) -> list[str]:
     shares = [UNKNOWN if row[name] is None else format_plain(row[name]) for name in ("event_share", "token_share")]
-    return [row["status"], f"{row['events']:,}", shares[0], f"{row['tokens']:,}", shares[1]]
+    tokens = UNKNOWN if row["tokens"] is None else f"{row['tokens']:,}"
+    return [row["status"], f"{row['events']:,}", shares[0], tokens, shares[1]]
 
 
 def _footer_cells(line: Footer) -> list[str]:

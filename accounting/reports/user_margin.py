@@ -17,7 +17,7 @@ from sqlalchemy import Engine, text
 from accounting.errors import InvalidInput
 from accounting.money import from_minor
 from accounting.reports.base import Column, Footer, Node, Report, Row
-from accounting.reports.coverage import coverage
+from accounting.reports.coverage import coverage, excepted
 from accounting.reports.exact import ZERO, minus, percent
 from accounting.reports.query import ReportQuery, day_start
 from accounting.reports.reconcile import control
@@ -85,6 +85,7 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
         subscriptions = running(connection, context, first, until)
         ledger = {row.billing_currency: row.incurred for row in connection.execute(_LEDGER, parameters)}
         statement = control(connection, context, query).incurred
+        waiting = excepted(connection, context, query.since, query.until)
     revenue = recognised(subscriptions, first, until)
     plans = _plans(subscriptions)
     outline: list[Node] = []
@@ -96,7 +97,7 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
         )
         outline += nodes
         feet += _footer(currency, nodes[0].row["effective_cost"], ledger, statement)
-    return Report(NAME, query, COLUMNS, tuple(outline), coverage(found), feet)
+    return Report(NAME, query, COLUMNS, tuple(outline), coverage(found, waiting), feet)
 
 
 def _days(query: ReportQuery, context: TenantContext) -> tuple[date, date]:

@@ -137,7 +137,7 @@ def server_command(layout: Layout, binaries: Binaries) -> list[str | Path]:
         "listen_addresses": "",
         "unix_socket_directories": f'"{quoted_socket_dir}"',
         "port": PORT,
-        "max_connections": 60,
+        "max_connections": 100,
         "fsync": "on",
         "synchronous_commit": "on",
         "full_page_writes": "on",

@@ -60,6 +60,13 @@ _FORGET_CHARGES = text(
       AND (user_id IS NOT NULL OR account_id IS NOT NULL)
     """
 )
+_FORGET_EXCEPTIONS = text(
+    """
+    UPDATE exceptions SET context = context - '{user_id,account_id,trace_id,task_id,tags}'::text[]
+    WHERE tenant = :tenant AND coalesce(occurred_at, received_at) < :before
+      AND context ?| '{user_id,account_id,trace_id,task_id,tags}'::text[]
+    """
+)
 _REST = "booking_period, purpose, charge_status, billing_currency"
 _COLLAPSE_ROLLUP = text(
     f"""
@@ -97,6 +104,12 @@ _ERASE = {
     "subscriptions": text(
         "UPDATE subscriptions SET user_id = :tombstone WHERE tenant = :tenant AND user_id = :user_id"
     ),
+    # A replay books the call under the tombstone.
+    "exceptions": text(
+        "UPDATE exceptions SET context = context - '{trace_id,task_id,tags}'::text[] "
+        "|| jsonb_build_object('user_id', CAST(:tombstone AS text)) "
+        "WHERE tenant = :tenant AND context->>'user_id' = :user_id"
+    ),
 }
 
 
@@ -107,13 +120,14 @@ class Forgotten:
     Attributes:
         raw_batches: rows of raw_usage deleted.
         days: reporting days whose identity was dropped, one transaction each.
-        events, charges: rows that lost their identity.
+        events, charges, exceptions: rows that lost their identity.
     """
 
     raw_batches: int
     days: int
     events: int
     charges: int
+    exceptions: int
 
     def to_json(self) -> dict[str, int]:
         return asdict(self)
@@ -142,21 +156,30 @@ def apply_retention(owner_engine: Engine, tenant: str, now: datetime) -> Forgott
         before = now - timedelta(days=known.raw_usage_days)
         with transaction(owner_engine, tenant) as connection:
             raw_batches = connection.execute(_DELETE_RAW, {"tenant": tenant, "before": before}).rowcount
-    days = _days_to_forget(owner_engine, known, now)
+    oldest_kept = _identity_before(known, now)
+    if oldest_kept is None:
+        return Forgotten(raw_batches, 0, 0, 0, 0)
+    days = _days_to_forget(owner_engine, known, oldest_kept)
     events = charges = 0
     for day in days:
         with transaction(owner_engine, tenant) as connection:
             more_events, more_charges = _forget_day(connection, known, day)
         events += more_events
         charges += more_charges
-    return Forgotten(raw_batches, len(days), events, charges)
+    with transaction(owner_engine, tenant) as connection:
+        exceptions = connection.execute(_FORGET_EXCEPTIONS, {"tenant": tenant, "before": oldest_kept}).rowcount
+    return Forgotten(raw_batches, len(days), events, charges, exceptions)
 
 
-def _days_to_forget(owner_engine: Engine, known: Tenant, now: datetime) -> list[date]:
+def _identity_before(known: Tenant, now: datetime) -> datetime | None:
+    """The first instant of the oldest reporting day that keeps its identity; None: every day does."""
     if known.identity_days is None:
-        return []
+        return None
     today = now.astimezone(zoneinfo.ZoneInfo(known.reporting_tz)).date()
-    before = _midnight(today - timedelta(days=known.identity_days), known.reporting_tz)
+    return _midnight(today - timedelta(days=known.identity_days), known.reporting_tz)
+
+
+def _days_to_forget(owner_engine: Engine, known: Tenant, before: datetime) -> list[date]:
     with transaction(owner_engine, known.tenant) as connection:
         found = connection.execute(
             _DAYS_TO_FORGET, {"tenant": known.tenant, "zone": known.reporting_tz, "before": before}

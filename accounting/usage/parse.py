@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from accounting.errors import InvalidInput
-from accounting.usage.formats.evidence import shown as kind
+from accounting.usage.formats.evidence import shown as kind_of
 from accounting.usage.native import NativeEvent, normalise
 
 _ALL = msgspec.json.Decoder(list[NativeEvent])
@@ -23,6 +23,8 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises: no JSON, another type than expected, or nested too deeply."""
 SHOWN = 100
 """Characters of a refused value that an answer repeats."""
+WORD = 40
+"""Characters of the longest text that counts as a word."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,15 @@ def _rejection(index: int, row: bytes, error: Exception) -> Rejection:
         named = pattern.match(reason)
         if named is not None:
             path = f"{path}.{named['name']}".lstrip(".")
-    # What does not belong into an event may be anybody's text; of it the kind is told, not the words.
-    tell = kind if _UNKNOWN.match(reason) or "usage" in path or not path else shown
-    value = _at(tree, path)
-    return Rejection(index, event_id if isinstance(event_id, str) else None, path or "event", tell(value), reason)
+    value, foreign = _at(tree, path), _UNKNOWN.match(reason) is not None or path.startswith("usage") or not path
+    told = _kind(value) if foreign else shown(value)
+    return Rejection(index, event_id if isinstance(event_id, str) else None, path or "event", told, reason)
+
+
+def _kind(value: object) -> str | None:
+    """A value that does not belong into an event may be a person's text: a word or a number is repeated, of all else the kind."""
+    word = isinstance(value, str) and len(value) <= WORD and not any(map(str.isspace, value))
+    return shown(value) if word or not isinstance(value, str | dict | list) else kind_of(value)
 
 
 def _at(tree: object, path: str) -> object:

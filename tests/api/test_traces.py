@@ -129,6 +129,14 @@ def test_a_program_with_the_real_sdk_is_booked_span_by_span(api: Running, databa
     assert rows == [("openai:program-1", "ann", 2_800_000_000_000), ("openai:program-2", "ann", 2_800_000_000_000)]
 
 
+def test_the_exporter_can_be_configured_by_its_environment_alone(
+    api: Running, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{api.url}{URL}")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", f"authorization=Bearer%20{keys['ingest']}")
+    assert OTLPSpanExporter().export(_spans()[:1]) is SpanExportResult.SUCCESS
+
+
 def test_spans_that_are_no_model_calls_are_ignored(ingest: httpx.Client) -> None:
     web = span(1, {"http.request.method": "GET"})
     agent = span(2, {"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": 5})

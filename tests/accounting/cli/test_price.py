@@ -59,7 +59,7 @@ def test_bad_lines_are_named_the_rest_is_priced_and_the_exit_code_is_1() -> None
     assert code == 1
     assert [charge["event_id"] for charge in charges] == ["e1", "e4"]
     first, second = said.splitlines()
-    assert first.startswith("line 3: body='{oops': ")
+    assert first.startswith("line 3: body='5 bytes': ")
     assert second == "line 4: colour='red': Object contains unknown field `colour`"
 
 

@@ -12,9 +12,10 @@ import pytest
 from sqlalchemy import text
 
 from accounting.errors import InvalidInput
+from accounting.ledger.exceptions import dismiss, listed
 from accounting.ledger.revise import void
 from accounting.ledger.settle import NewCharge, settle
-from accounting.pipeline import ingest
+from accounting.pipeline import ingest, ingest_wire
 from accounting.pricing.book import PriceBook
 from accounting.reports import Report, ReportQuery, run
 from accounting.reports.frame import to_frame
@@ -22,6 +23,7 @@ from accounting.storage.engine import transaction
 from accounting.storage.tariffs import load_book
 from accounting.storage.tenants import context, create_tenant
 from accounting.tenant import TenantContext
+from accounting.usage.items import contexts
 from tests.conftest import Database
 from tests.events import body, event
 
@@ -179,7 +181,28 @@ def test_a_pending_event_is_in_its_own_coverage_line_and_in_no_total(
         ("priced", 1, 1100),
         ("unpriced", 0, 0),
         ("pending_settlement", 1, 1100),
+        ("excepted", 0, None),
     ]
+
+
+def test_an_open_contradiction_is_in_the_coverage_of_its_period_and_in_no_total(
+    database: Database, tenant: TenantContext, book: PriceBook
+) -> None:
+    ingest(database.app, tenant, book, body([event("a")]))
+    chat = {"id": "c", "object": "chat.completion", "model": "o3", "usage": {"prompt_tokens": -1}}
+    item = {"response": chat, "context": {"occurred_at": "2026-07-31T23:59:59Z"}}
+    ingest_wire(database.app, tenant, book, "openai_chat", contexts([item], "openai_chat"))
+    july, august = (_report(database, tenant, *period) for period in (
+        ("2026-07-01", "2026-08-01"), ("2026-08-01", "2026-09-01"),
+    ))  # fmt: skip
+    assert (_total(july)["effective_cost"], _total(july)["events"]) == (EACH, 1)
+    assert july.coverage[-1]["events"] == 1
+    assert str(july.coverage[-1]["event_share"]) == "50.0000"
+    assert "excepted                 1           50       -            -" in july.to_table()
+    assert august.coverage[-1]["events"] == 0
+    [row] = listed(database.app, tenant)["exceptions"]
+    dismiss(database.app, tenant, row["exception_id"])
+    assert _report(database, tenant, "2026-07-01", "2026-08-01").coverage[-1]["events"] == 0
 
 
 def test_an_empty_period_has_a_total_of_zero(database: Database, tenant: TenantContext) -> None:

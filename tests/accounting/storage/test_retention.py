@@ -15,7 +15,7 @@ from sqlalchemy import text
 from accounting.errors import InvalidInput, NotFound
 from accounting.ledger import rollups
 from accounting.ledger.revise import void
-from accounting.pipeline import TenantContext, ingest
+from accounting.pipeline import TenantContext, ingest, ingest_wire
 from accounting.pricing.book import PriceBook
 from accounting.revenue import plans
 from accounting.storage.engine import transaction
@@ -23,6 +23,7 @@ from accounting.storage.retention import apply_retention, erase_user, set_retent
 from accounting.storage.tables import metadata
 from accounting.storage.tariffs import load_book
 from accounting.storage.tenants import context, create_tenant
+from accounting.usage.items import contexts
 from tests.conftest import Database
 from tests.events import body, event
 
@@ -108,7 +109,7 @@ def test_identity_past_its_days_is_dropped_and_younger_identity_stays(
     )
     set_retention(database.owner, tenant.tenant, None, 30)
     result = apply_retention(database.owner, tenant.tenant, NOW)
-    assert result.to_json() == {"raw_batches": 0, "days": 1, "events": 1, "charges": 0}
+    assert result.to_json() == {"raw_batches": 0, "days": 1, "events": 1, "charges": 0, "exceptions": 0}
     rows = _rows(database, tenant, f"SELECT event_id, {', '.join(GONE)} FROM usage_events ORDER BY event_id")
     assert rows == [
         ("old", None, None, None, None, None, None),
@@ -122,6 +123,27 @@ def test_identity_past_its_days_is_dropped_and_younger_identity_stays(
             {"team": "canary-tag"},
         ),
     ]
+
+
+def _contradict(database: Database, tenant: TenantContext, book: PriceBook, at: str) -> None:
+    """Keeps an exception of the canary user's call at a moment."""
+    chat = {"id": at, "object": "chat.completion", "model": "o3", "usage": {"prompt_tokens": -1}}
+    named = {name: value for name, value in IDENTITY.items() if name != "response_id"}
+    item = {"response": chat, "context": {"occurred_at": at, **named}}
+    assert len(ingest_wire(database.app, tenant, book, "openai_chat", contexts([item], "openai_chat")).exceptions) == 1
+
+
+def test_an_old_exception_loses_its_identity_and_a_young_one_keeps_it(
+    database: Database, tenant: TenantContext, book: PriceBook
+) -> None:
+    for at in (OLD, YOUNG):
+        _contradict(database, tenant, book, at)
+    set_retention(database.owner, tenant.tenant, None, 30)
+    assert apply_retention(database.owner, tenant.tenant, NOW).exceptions == 1
+    old, young = [row[0] for row in _rows(database, tenant, "SELECT context FROM exceptions ORDER BY occurred_at")]
+    assert old == {"occurred_at": OLD}
+    assert young["user_id"] == "canary-user"
+    assert apply_retention(database.owner, tenant.tenant, NOW).exceptions == 0
 
 
 def test_every_total_is_the_same_before_and_after(database: Database, tenant: TenantContext, book: PriceBook) -> None:
@@ -169,13 +191,13 @@ def test_a_second_run_finds_nothing(database: Database, tenant: TenantContext, b
     set_retention(database.owner, tenant.tenant, None, 30)
     apply_retention(database.owner, tenant.tenant, NOW)
     again = apply_retention(database.owner, tenant.tenant, NOW)
-    assert again.to_json() == {"raw_batches": 0, "days": 0, "events": 0, "charges": 0}
+    assert again.to_json() == {"raw_batches": 0, "days": 0, "events": 0, "charges": 0, "exceptions": 0}
 
 
 def test_without_limits_all_is_kept(database: Database, tenant: TenantContext, book: PriceBook) -> None:
     _send(database, tenant, book, event("old", occurred_at=OLD, **IDENTITY))
     result = apply_retention(database.owner, tenant.tenant, NOW + timedelta(days=5000))
-    assert result.to_json() == {"raw_batches": 0, "days": 0, "events": 0, "charges": 0}
+    assert result.to_json() == {"raw_batches": 0, "days": 0, "events": 0, "charges": 0, "exceptions": 0}
     assert _rows(database, tenant, "SELECT user_id FROM usage_events") == [("canary-user",)]
 
 
@@ -242,11 +264,14 @@ def test_an_erased_user_is_in_no_table_and_amounts_stay(
         tenant, "s1", plan="pro", user_id="canary-user", monthly_price="20.00", starts_on="2026-07-01"
     )
     plans.put_subscription(database.app, tenant, sold)
+    _contradict(database, tenant, book, OLD)
     before = _totals(database, tenant)
     result = erase_user(database.owner, tenant.tenant, "canary-user")
     tombstone = str(result.pop("tombstone"))
     assert tombstone.startswith("erased-")
-    assert result == {"event_ids": 3, "usage_events": 4, "charges": 1, "rollup_user_day": 1, "subscriptions": 1}
+    assert result == {
+        "event_ids": 3, "usage_events": 4, "charges": 1, "rollup_user_day": 1, "subscriptions": 1, "exceptions": 1,
+    }  # fmt: skip
     for table in metadata.tables.values():
         found = _rows(database, tenant, f"SELECT t::text FROM {table.name} t")
         for word in ("canary-user", "canary-trace", "canary-task", "canary-response", "canary-tag"):
