@@ -6,7 +6,8 @@ reader may keep: WORDS stand in prompts, answers, tool arguments and metadata.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -352,3 +353,30 @@ def sent(name: str, n: int = 1) -> Json:
     """The same with a context that says when, a second earlier for each n, and who."""
     at = datetime.fromtimestamp(AT - n, UTC).isoformat()
     return {"response": body(name, n), "context": {"occurred_at": at, "model": "o3", "user_id": "user-17"}}
+
+
+Place = tuple[Any, Any]
+"""(container, key or position) of one value of a body."""
+
+
+def places(tree: Any) -> Iterator[Place]:
+    """Every value inside a body, by where it stands."""
+    inside = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, value in inside:
+        yield tree, key
+        yield from places(value)
+
+
+def variants(name: str) -> Iterator[Any]:
+    """The body as it is, and with each whole number in it made negative, then text."""
+    yield sent(name, 1)
+    yield body(name, 2)
+    number = 10
+    for place, (container, key) in enumerate(list(places(body(name)))):
+        if type(container[key]) is int or key == "intValue":
+            for value in (-7, WORDS["prompt"], {"text": WORDS["answer"]}):
+                number += 1
+                broken = copy.deepcopy(sent(name, number))
+                inner, at = list(places(broken["response"]))[place]
+                inner[at] = value
+                yield broken

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -97,11 +96,17 @@ def _context(index: int, given: object) -> Context | Rejection:
 
 @dataclass
 class Group:
-    """Items of one format. Attributes: indexes: where each pair stood in what was sent, shape (n,)."""
+    """Items of one format.
+
+    Attributes:
+        indexes: where each pair stood in what was sent, shape (n,).
+        log: the records without a context, of a format in LOGS; one of the pairs.
+    """
 
     wire_format: str
     indexes: list[int] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
+    log: list[Body] = field(default_factory=list)
 
 
 def grouped(pairs: list[Pair], wire_format: str) -> list[Group]:
@@ -115,11 +120,14 @@ def grouped(pairs: list[Pair], wire_format: str) -> list[Group]:
     for index, (body, context) in enumerate(pairs):
         name, pair = (wire_format, (body, context)) if wire_format != AUTO else _detected(index, body, context)
         group = groups.setdefault(name, Group(name))
-        if name in LOGS and group.pairs and _bare(pair) and _bare(group.pairs[-1]):
-            group.pairs[-1] = ([*_records(group.pairs[-1][0]), *_records(body)], pair[1])
-        else:
+        if name not in LOGS or not _bare(pair):
             group.indexes.append(index)
             group.pairs.append(pair)
+        else:
+            if not group.log:
+                group.indexes.append(index)
+                group.pairs.append((group.log, pair[1]))
+            group.log.extend(_records(body))
     return list(groups.values())
 
 
@@ -137,5 +145,5 @@ def _bare(pair: Pair) -> bool:
     return pair[1] == Context()
 
 
-def _records(body: Body | list[Body]) -> list[Any]:
+def _records(body: Body | list[Body]) -> list[Body]:
     return body if isinstance(body, list) else [body]

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from pydantic import BaseModel, TypeAdapter
 
-from api import schemas
+from api import schemas, schemas_wire
 from tests.api.serving import Running
 
 pytestmark = pytest.mark.storage
@@ -48,6 +48,24 @@ def test_the_example_batch_is_taken(described: dict[str, Any], ingest: httpx.Cli
     assert again.json() == {"accepted": 0, "duplicates": 1, "conflicts": [], "rejected": []}
 
 
+def test_the_example_bodies_and_spans_are_taken(described: dict[str, Any], ingest: httpx.Client) -> None:
+    content = described["paths"]["/v1/usage/{format}"]["post"]["requestBody"]["content"]
+    array, text = content["application/json"]["example"], content["application/x-ndjson"]["example"]
+    first = ingest.post("/v1/usage/openai_chat", json=array)
+    again = ingest.post("/v1/usage/auto", content=text, headers={"Content-Type": "application/x-ndjson"})
+    nothing = {"conflicts": [], "rejected": [], "exceptions": [], "aggregates": 0}
+    assert first.json() == {"accepted": 1, "duplicates": 0, **nothing}
+    assert again.json() == {"accepted": 0, "duplicates": 1, **nothing}
+    spans = described["paths"]["/v1/traces"]["post"]["requestBody"]["content"]["application/json"]["example"]
+    assert ingest.post("/v1/traces", json=spans).json() == {}
+
+
+def test_the_example_rule_of_cost_is_taken(admin: httpx.Client) -> None:
+    rule = _example(schemas_wire.CostBasisBody)
+    assert admin.put("/v1/cost-basis", json=rule).status_code == 200
+    assert admin.delete("/v1/cost-basis", params={"provider": rule["provider"]}).status_code == 200
+
+
 def test_the_example_revision_void_plan_and_subscription_are_taken(
     described: dict[str, Any], admin: httpx.Client
 ) -> None:
@@ -79,7 +97,8 @@ def test_what_the_server_answers_has_the_described_shape(ingest: httpx.Client, a
 
 
 def test_every_example_fits_its_own_schema() -> None:
-    models = [value for value in vars(schemas).values() if isinstance(value, type) and issubclass(value, BaseModel)]
+    found = {**vars(schemas), **vars(schemas_wire)}.values()
+    models = [value for value in found if isinstance(value, type) and issubclass(value, BaseModel)]
     checked = 0
     for model in models:
         whole = model.model_config.get("json_schema_extra")
@@ -90,7 +109,7 @@ def test_every_example_fits_its_own_schema() -> None:
             for example in field.examples or []:
                 TypeAdapter(field.annotation).validate_python(example)
                 checked += 1
-    assert checked > 20
+    assert checked > 50
 
 
 def test_the_event_of_the_description_names_every_field_of_the_native_event(described: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ from sqlalchemy import text
 from accounting.storage.engine import transaction
 from api.settings import Settings
 from tests.api.serving import Running, make_keys, running
-from tests.conftest import Database
+from tests.conftest import Database, Server
 from tests.shared_data import shared
 from tests.wire_bodies import body, export, span
 
@@ -56,12 +56,16 @@ def _spans() -> list[ReadableSpan]:
     for resource_spans in request.resource_spans:
         for one in (found for scope in resource_spans.scope_spans for found in scope.spans):
             ids = int.from_bytes(one.trace_id), int.from_bytes(one.span_id)
-            attributes = {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in one.attributes}
-            known = {"attributes": attributes, "kind": SpanKind.CLIENT, "resource": Resource({})}
+            resource = Resource(_attributes(resource_spans.resource.attributes))
+            known = {"attributes": _attributes(one.attributes), "kind": SpanKind.CLIENT, "resource": resource}
             when = {"start_time": one.start_time_unix_nano, "end_time": one.end_time_unix_nano}
             context = SpanContext(*ids, is_remote=False, trace_flags=TraceFlags(1))
             spans.append(ReadableSpan(one.name, context, **known, **when))
     return spans
+
+
+def _attributes(pairs: Any) -> dict[str, Any]:
+    return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in pairs}
 
 
 def _costs(database: Database, tenant: str) -> dict[str, Decimal]:
@@ -260,3 +264,22 @@ def test_a_busy_server_is_tried_again_after_the_stated_time(database: Database, 
         assert sending.result() is SpanExportResult.SUCCESS
     assert (refused.status_code, refused.headers["Retry-After"]) == (429, "1")
     assert Status.FromString(refused.content).code == 8
+
+
+def test_a_lost_database_is_told_in_the_senders_form_and_the_export_can_be_sent_again(
+    database: Database, server: Server, keys: dict[str, str]
+) -> None:
+    one = ExportTraceServiceRequest.FromString(shared("otlp/gen_ai_spans.pb").read_bytes()).SerializeToString()
+    with running(database) as api, api.client(keys["ingest"]) as client:
+        assert client.post(URL, content=b"", headers=PROTOBUF).status_code == 200
+        server.admin(f"ALTER DATABASE {database.name} ALLOW_CONNECTIONS false")
+        server.admin(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database.name}'")
+        try:
+            lost = client.post(URL, content=one, headers=PROTOBUF)
+        finally:
+            server.admin(f"ALTER DATABASE {database.name} ALLOW_CONNECTIONS true")
+        assert lost.status_code == 503
+        assert int(lost.headers["Retry-After"]) >= 1
+        told = Status.FromString(lost.content)
+        assert (told.code, database.name in told.message) == (14, False)
+        assert client.post(URL, content=one, headers=PROTOBUF).content == b""

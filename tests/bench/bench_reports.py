@@ -25,7 +25,7 @@ from tests.bench.bench_ingest import NOW
 from tests.served import served
 
 SIZES = tuple(int(size) for size in os.environ.get("BENCH_REPORT_EVENTS", "1000000,10000000").split(","))
-USERS = 5_000
+USERS = 1_000
 CALLS = 40
 
 _VALUES = {
@@ -39,7 +39,7 @@ _VALUES = {
     "model": "'model-' || (n % 10)",
     "status": "'ok'",
     "purpose": "(ARRAY['production','production','free','eval'])[1 + n % 4]",
-    "user_id": f"'user-' || (n * 7919 % {USERS})",
+    "user_id": f"'user-' || (n::bigint * 7919 % {USERS})",
     "seller": "(ARRAY['openai','anthropic','google'])[1 + n % 10 % 3]",
     "charge_status": "'priced'",
     "wire_format": "'native'",

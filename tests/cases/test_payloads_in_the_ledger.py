@@ -90,5 +90,5 @@ def test_a_call_without_a_cost_counts_against_coverage(database: Database, case_
         database.app, owner, "cost-of-revenue", ReportQuery.parse(f"{day}T00:00:00Z", f"{day}T23:45:00Z", "UTC")
     )
     shares = {line["status"]: (line["events"], line["event_share"]) for line in report.coverage}
-    assert shares == {"priced": (0, 0), "unpriced": (1, 100), "pending_settlement": (0, 0)}
+    assert shares == {"priced": (0, 0), "unpriced": (1, 100), "pending_settlement": (0, 0), "excepted": (0, 0)}
     assert [total["effective_cost"] for total in report.totals] == [None] * len(report.totals)

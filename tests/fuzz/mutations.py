@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 from accounting.usage.formats.registry import FORMATS, detect
 from tests.shared_data import shared
-from tests.wire_bodies import body, sent
-
-Place = tuple[Any, Any]
-"""(container, key or position) of one value of a body."""
+from tests.wire_bodies import Place, body, places, sent
 
 DEEP = "\u0002deep\u0002"
 """Stands for a value that is nested too deeply to be built or written by Python itself."""
@@ -76,14 +73,6 @@ values = st.one_of(
     st.floats(allow_nan=True),
     st.text(max_size=20),
 )
-
-
-def places(tree: Any) -> Iterator[Place]:
-    """Every value inside a body, by where it stands."""
-    inside = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    for key, value in inside:
-        yield tree, key
-        yield from places(value)
 
 
 def _replace(at: Place, value: Any) -> None:

@@ -7,12 +7,10 @@ or says is searched.
 
 from __future__ import annotations
 
-import copy
 import json
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 import zstandard
@@ -21,8 +19,7 @@ from sqlalchemy import create_engine, text
 from accounting.usage.formats.registry import FORMATS
 from tests.api.serving import make_keys, running
 from tests.conftest import Database
-from tests.fuzz.mutations import places
-from tests.wire_bodies import CANARY, WORDS, body, sent
+from tests.wire_bodies import CANARY, WORDS, variants
 
 pytestmark = pytest.mark.storage
 
@@ -46,21 +43,6 @@ class Kept:
     logged: list[str] = field(default_factory=list)
     rows: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     totals: dict[str, int] = field(default_factory=dict)
-
-
-def variants(name: str) -> Iterator[Any]:
-    """The body as it is, and with each whole number in it made negative, then text."""
-    yield sent(name, 1)
-    yield body(name, 2)
-    number = 10
-    for place, (container, key) in enumerate(list(places(body(name)))):
-        if type(container[key]) is int:
-            for value in (-7, WORDS["prompt"], {"text": WORDS["answer"]}):
-                number += 1
-                broken = copy.deepcopy(sent(name, number))
-                inner, at = list(places(broken["response"]))[place]
-                inner[at] = value
-                yield broken
 
 
 NATIVE = [

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from accounting.usage.formats import anthropic_messages
+from accounting.usage.formats.contradicted import ContradictedCall
 from accounting.usage.formats.fields import amount, text
 from accounting.usage.formats.structure import mapping, mappings, moment
-from accounting.usage.wire import Body, Call, Context
+from accounting.usage.wire import Body, Call, Context, UsageContradiction
 
 NAME = "claude_code"
 IDENTITY = "records with one message id and one request id are one call, their counts cumulative; otherwise as anthropic_messages"
@@ -38,18 +40,30 @@ def read(body: Body | list[Body], context: Context) -> list[Call]:
 
 
 def _calls(record: Body, context: Context) -> list[Call]:
-    message = mapping(record.get("message"))
-    found = anthropic_messages.calls(message, (), context)
     cost = amount(record, "costUSD", {})
-    session = text(record, "sessionId")
+    try:
+        found = list(anthropic_messages.calls(mapping(record.get("message")), (), context))
+    except UsageContradiction as contradiction:
+        contradiction.usage_body = _record(contradiction.usage_body)
+        if isinstance(contradiction, ContradictedCall):
+            contradiction.call = _logged(contradiction.call, record, context)
+        raise
     return [
         replace(
-            call,
-            surface=context.surface or NAME,
-            usage_body={"sessionId": "", "uuid": "", "message": call.usage_body},
-            occurred_at=moment(record, "timestamp"),
-            trace_id=session,
+            _logged(call, record, context),
+            usage_body=_record(call.usage_body),
             reported_cost_usd=None if call.part else cost,
         )
         for call in found
     ]
+
+
+def _logged(call: Call, record: Body, context: Context) -> Call:
+    """The call with what its record says of it."""
+    started, session = moment(record, "timestamp"), text(record, "sessionId")
+    return replace(call, surface=context.surface or NAME, occurred_at=started, trace_id=session)
+
+
+def _record(evidence: Body) -> dict[str, Any]:
+    """Evidence of the message where this rule finds it again."""
+    return {"sessionId": "", "uuid": "", "message": evidence}

@@ -22,8 +22,9 @@ def allow(body: Mapping[str, Any], words: Collection[str] = ()) -> dict[str, Any
     """The allow-listed copy of a body.
 
     Kept at any depth up to 8: numbers, booleans and nulls under keys that look like names; strings without spaces of at most
-    128 characters under the keys in `words`; of a list its first 1,000 items. All else is dropped. What JSON or a database can't
-    hold as a number (NaN, an infinity, more than 64 bits) is kept as text, cut to 40 characters.
+    128 characters under the keys in `words`; of a list its first 1,000 items. Of any other string under a key stays the empty
+    one, so that text in the place of a count is no absent count when the evidence is read again. All else is dropped. What JSON
+    or a database can't hold as a number (NaN, an infinity, more than 64 bits) is kept as text, cut to 40 characters.
     """
     kept = _kept(body, words, False, DEPTH)
     return kept if isinstance(kept, dict) else {}
@@ -51,6 +52,8 @@ def _kept_inside(value: Mapping[str, Any] | list[Any] | tuple[Any, ...], words: 
             kept = inner if type(inner) is int and -SMALL < inner < SMALL else _kept(inner, words, key in words, depth)
             if kept is not _NOTHING:
                 found[key] = kept
+            elif isinstance(inner, str):
+                found[key] = ""
     return found
 
 

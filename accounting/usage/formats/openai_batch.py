@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from accounting.usage.formats import marks, openai_chat, openai_embeddings, openai_responses
+from accounting.usage.formats.contradicted import ContradictedCall
 from accounting.usage.formats.counts import value_at
 from accounting.usage.wire import Body, Call, Context, UsageContradiction
 
@@ -30,4 +32,16 @@ def read(body: Body | Sequence[Body], context: Context) -> list[Call]:
     if not isinstance(inner, Mapping):
         raise UsageContradiction("unknown_format", "response.body is absent", {})
     reader = READERS.get(marks.shape(inner) or marks.CHAT, openai_chat.read)
-    return [replace(call, batch=True) for call in reader(inner, context)]
+    try:
+        calls = reader(inner, context)
+    except UsageContradiction as contradiction:
+        contradiction.usage_body = _line(contradiction.usage_body)
+        if isinstance(contradiction, ContradictedCall):
+            contradiction.call = replace(contradiction.call, batch=True)
+        raise
+    return [replace(call, batch=True, usage_body=_line(call.usage_body)) for call in calls]
+
+
+def _line(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Evidence of the response where this rule finds it again."""
+    return {"custom_id": "", "response": {"body": evidence}}

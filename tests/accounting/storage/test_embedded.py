@@ -62,7 +62,7 @@ def here(wheel: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     for name in ("TOKENCOGS_DATA", "TOKENCOGS_PG_BIN", "TOKENCOGS_PG_LINGER"):
         monkeypatch.setenv(name, wheel.env[name])
     yield wheel
-    detach()
+    detach(wheel.data)
 
 
 def commit_row(url: str, number: int) -> None:
@@ -229,7 +229,7 @@ def test_a_start_gets_past_the_files_of_a_dead_server_whose_pid_another_process_
 def test_a_newcomer_never_meets_a_dying_server(here: Place) -> None:
     for pause in (0.0, 0.1, 0.3, 0.32):
         assert ask(attach().app_url, "SELECT 1") == 1
-        detach()
+        detach(here.data)
         time.sleep(pause)
 
 
@@ -262,7 +262,7 @@ def test_a_forked_child_keeps_the_server_until_it_ends(wheel: Place) -> None:
 def test_a_server_without_clients_is_kept_for_the_grace_period(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENCOGS_PG_LINGER", "30")
     started = ask(attach().app_url, "SELECT pg_postmaster_start_time()")
-    detach()
+    detach(here.data)
     time.sleep(0.7)  # more than two looks of the supervisor
     assert ask(attach().app_url, "SELECT pg_postmaster_start_time()") == started
     os.kill(here.state()["supervisor_pid"], signal.SIGTERM)
@@ -273,9 +273,9 @@ def test_attach_can_be_repeated_and_detach_stops_the_server(here: Place) -> None
     first = attach()
     assert attach() == first
     assert first.data_dir == here.data
-    detach()
+    detach(here.data)
     here.wait_until_empty()
-    detach()
+    detach(here.data)
 
 
 @storage
@@ -306,7 +306,7 @@ def test_a_long_data_folder_still_gets_a_socket_path_that_the_kernel_takes(here:
     assert ask(server.app_url, "SELECT 1") == 1
     socket_dir = Path(ask(server.superuser_url, "SHOW unix_socket_directories").strip('"'))
     assert len(str(socket_dir / ".s.PGSQL.5432")) < 107
-    detach()
+    detach(data)
     here.wait_until_empty()
     socket_dir.rmdir()
 

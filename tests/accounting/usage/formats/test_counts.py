@@ -65,7 +65,7 @@ def test_a_key_with_dots_in_it_is_found_first() -> None:
 def test_a_contradiction_carries_the_evidence_it_was_given_or_the_body() -> None:
     with pytest.raises(UsageContradiction) as caught:
         count({"n": -1, "text": "canary"}, "n")
-    assert caught.value.usage_body == {"n": -1}
+    assert caught.value.usage_body == {"n": -1, "text": ""}
     with pytest.raises(UsageContradiction) as caught:
         count({"n": -1}, "n", {"whole": 1})
     assert caught.value.usage_body == {"whole": 1}
