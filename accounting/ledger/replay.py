@@ -15,11 +15,12 @@ from accounting.pipeline import store
 from accounting.pricing.book import PriceBook
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
+from accounting.usage.calls import NOT_REPLAYABLE
 from accounting.usage.prepare_wire import prepare_wire
 from accounting.usage.wire import Context
 
 _OPEN = text(
-    "SELECT exception_id, event_id, format, context, usage_body FROM exceptions "
+    "SELECT exception_id, event_id, format, context, usage_body, detail FROM exceptions "
     "WHERE tenant = :tenant AND kind = 'contradiction' AND resolved_at IS NULL "
     "AND (:every OR exception_id = ANY(:ids)) ORDER BY received_at, exception_id"
 )
@@ -57,6 +58,8 @@ def _open(engine: Engine, context: TenantContext, exception_ids: list[str] | Non
 
 def _again(engine: Engine, context: TenantContext, book: PriceBook, row: Row[Any]) -> str | None:
     """Books one contradiction; returns why it stays open, None when it was booked."""
+    if row.detail.endswith(NOT_REPLAYABLE):
+        return NOT_REPLAYABLE.strip(" ()")
     known = msgspec.convert(row.context | {"event_id": row.event_id}, Context)
     try:
         prepared = prepare_wire(row.format, [(msgspec.json.decode(row.usage_body), known)], datetime.now(UTC))

@@ -10,12 +10,17 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from accounting.errors import InvalidInput
 from accounting.usage.formats.contradicted import ContradictedCall
+from accounting.usage.formats.registry import FORMATS
 from accounting.usage.identity import event_id
 from accounting.usage.native import NativeEvent, normalise
 from accounting.usage.parse import Rejection, shown
 from accounting.usage.storable import REASON, readable, unstorable
 from accounting.usage.wire import Call, Context, Finding, Suspended, UsageContradiction
+
+NOT_REPLAYABLE = " (not in the evidence kept: send the body again)"
+"""Ends the detail of a contradiction that a replay can't judge, since its cause was no number and so is not kept."""
 
 _CANONICAL = msgspec.json.Encoder(order="sorted")
 
@@ -108,7 +113,18 @@ def suspend(
         return
     texts = _CANONICAL.encode(whole).decode(), _CANONICAL.encode(contradiction.usage_body).decode()
     reason, equation = contradiction.reason, contradiction.equation
+    if not _contradicts(rule, contradiction.usage_body, context):
+        equation += NOT_REPLAYABLE
     result.suspended.append(Suspended(index, identity, reason, equation, rule, *texts, whole.occurred_at))
+
+
+def _contradicts(rule: str, usage_body: Mapping[str, Any], context: Context) -> bool:
+    """Whether what is kept contradicts itself as the body did: text in the place of a count, for one, is not kept."""
+    try:
+        FORMATS[rule].read(usage_body, context)
+    except (UsageContradiction, InvalidInput):
+        return True
+    return False
 
 
 def _book(result: WireRead, index: int, call: Call, context: Context, rule: str) -> None:

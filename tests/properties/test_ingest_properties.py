@@ -105,7 +105,7 @@ def test_components_sum_to_the_ledger_and_the_rollups(
 def _total(database: Database, tenant: TenantContext, start: str, end: str, tz: str) -> Decimal:
     report = run(database.app, tenant, "cost-of-revenue", ReportQuery.parse(start, end, tz)).to_json()
     [total] = [row for row in report["totals"] if row["row"] == "total"]
-    return Decimal(total["effective_cost"])
+    return Decimal(total["effective_cost"] or 0)  # null: nothing of it is priced
 
 
 @SOME
