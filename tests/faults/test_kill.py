@@ -100,6 +100,7 @@ def test_killing_postgres_loses_no_acknowledged_event(data_folder: Path, tmp_pat
                     f"nothing stored within 60 s of the kill; statuses {Counter(load.statuses)}"
                 )
             load.stop()
+            embedded.attach(data_folder)  # ready again: a batch sent before the last kill may have ended the wait
             print(
                 f"kills: {POSTGRES_KILLS}, acknowledged: {len(load.acknowledged)}, other answers: {Counter(load.statuses)}"
             )
