@@ -28,12 +28,24 @@ LOGS = frozenset({claude_code.NAME})
 def decoded(body: bytes, *, ndjson: bool = False, most: int | None = None) -> object:
     """The JSON of what was sent. A line of JSON Lines that is no JSON becomes a Rejection in its place.
 
-    Raises InvalidInput for a body that is no JSON, TooLarge for more than `most` items.
+    Lines are read as such also where they were not announced (LiteLLM sends its `ndjson` as JSON). Raises InvalidInput for a body
+    that is no JSON, TooLarge for more than `most` items.
     """
-    items = list(_lines(body)) if ndjson else _json(body)
+    items = list(_lines(body)) if ndjson or _are_lines(body) else _json(body)
     if most is not None and isinstance(items, list) and len(items) > most:
         raise TooLarge(f"{len(items)} items, at most {most} are taken in one request: split the batch")
     return items
+
+
+def _are_lines(body: bytes) -> bool:
+    """Whether the first line is a JSON object by itself and more follows, which makes the whole no JSON."""
+    first, _, rest = body.partition(b"\n")
+    if not first.startswith(b"{") or not rest.strip():
+        return False
+    try:
+        return isinstance(_json(first), dict)
+    except InvalidInput:
+        return False
 
 
 def _json(text: bytes) -> object:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.storage
 
 ROUTES = [(method, path) for path, family in create_app().openapi()["paths"].items() for method in family]
 CHECKED = settings(
-    max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 # A JSON schema can't say all that makes a value right (an end after its start, a body compressed as its header says), and a bad
 # row of a batch is told in the answer to the batch.

@@ -188,6 +188,14 @@ def test_litellms_webhook_can_post_its_list_of_payloads_as_it_is(ingest: httpx.C
     assert (charge["billed_cost"], charge["reported_cost_usd"], charge["variance_usd"]) == ("0.0022", "0.0022", "0")
 
 
+def test_litellms_ndjson_is_read_although_it_is_announced_as_json(ingest: httpx.Client) -> None:
+    lines = "\n".join(json.dumps(body("litellm", n)) for n in (182, 183))
+    answer = ingest.post("/v1/usage/litellm", content=lines, headers={"Content-Type": "application/json"})
+    assert answer.json() == NOTHING | {"accepted": 2}
+    alone = ingest.post("/v1/usage/litellm", content=json.dumps(body("litellm", 184), indent=1) + "\n")
+    assert alone.json() == NOTHING | {"accepted": 1}
+
+
 def test_the_metrics_count_exceptions_and_aggregates(api: Running, ingest: httpx.Client) -> None:
     agent = span(190, {"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": 5})
     ingest.post("/v1/usage/openai_chat", json=broken(191))
