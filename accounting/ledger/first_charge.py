@@ -62,6 +62,7 @@ def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext
         "list_cost_e15": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.list_cost)),
         "contracted_cost_e15": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.contracted_cost)),
         "billing_currency": _currency(rated, void_cost, context),
+        "list_sku_price_id": pa.nulls(batch.num_rows, pa.int64()),
     }
     refused = np.flatnonzero(np.isin(rated.reason, list(REFUSED)) & ~hosted & ~missing).tolist()
     refusals: Refusals = {row: ("usage", _counts(batch, row), REFUSED[int(rated.reason[row])]) for row in refused}

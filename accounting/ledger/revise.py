@@ -30,7 +30,8 @@ _LOCK = text("SELECT pg_advisory_xact_lock(hashtext(:tenant), hashtext(:event_id
 _SIGNED = (*rollups.COUNTS, *rollups.COSTS)
 _COPIED = (
     "tenant, subject_kind, subject_id, subject_revision, charge_period_start, booking_period, category, class, charge_status, "
-    "seller, model, purpose, account_id, user_id, feature, deployment, billing_currency, policy, quality, sku_price_id"
+    "seller, model, purpose, account_id, user_id, feature, deployment, billing_currency, policy, quality, sku_price_id, "
+    "list_sku_price_id"
 )
 _REVERSE = text(
     f"INSERT INTO charges (charge_id, supersedes, basis, reason, {_COPIED}, {', '.join(_SIGNED)}) "
@@ -51,7 +52,16 @@ _EMPTY = dict.fromkeys(USAGE_COLUMNS, "0") | {
     "charge_status": "'void'",
     "reason": ":reason",
     **dict.fromkeys(
-        ("sku_price_id", "list_cost_e15", "contracted_cost_e15", "raw_batch", "raw_index", "context_tokens"), "NULL"
+        (
+            "sku_price_id",
+            "list_sku_price_id",
+            "list_cost_e15",
+            "contracted_cost_e15",
+            "raw_batch",
+            "raw_index",
+            "context_tokens",
+        ),
+        "NULL",
     ),
 }
 _NAMES = [column.name for column in usage_events.columns]

@@ -10,8 +10,17 @@ COUNTS = ("events", "uncached_input_tokens", "cache_read_tokens", "cache_write_t
 COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
 MEASURES = (*COUNTS, *COSTS)
 
-KEY = ("bucket", "booking_period", "seller", "model", "purpose", "charge_status", "billing_currency")
-KEY_USER_DAY = ("day", "user_id", "account_id", "booking_period", "purpose", "charge_status", "billing_currency")
+KEY = ("bucket", "booking_period", "seller", "model", "purpose", "charge_status", "billing_currency", "category")
+KEY_USER_DAY = (
+    "day",
+    "user_id",
+    "account_id",
+    "booking_period",
+    "purpose",
+    "charge_status",
+    "billing_currency",
+    "category",
+)
 
 _QUARTER_HOUR = "date_bin('15 minutes', occurred_at, timestamptz '2000-01-01 00:00:00+00')"
 _WRITES = "cache_write_5m_tokens::bigint + cache_write_1h_tokens + cache_write_30m_tokens + cache_write_12h_tokens + cache_write_tokens"
@@ -38,7 +47,7 @@ _TENANT = "current_setting('tokencogs.tenant')"
 _NOON = "(({moment} AT TIME ZONE {tz})::date + time '12:00') AT TIME ZONE {tz}"
 _STAGE = (
     f"SELECT {_TENANT}, {{bucket}}, booking_period, seller, coalesce(response_model, model), purpose, charge_status, "
-    f"billing_currency, {_STAGE_SUMS} FROM stage"
+    f"billing_currency, 'Usage', {_STAGE_SUMS} FROM stage"
 )
 _ADD_STAGE_15M = _add("rollup_15m", KEY, _STAGE.format(bucket=_QUARTER_HOUR))
 _ADD_STAGE_DAY = _add("rollup_day", KEY, _STAGE.format(bucket=_NOON.format(moment="occurred_at", tz="%(tz)s")))
@@ -46,19 +55,19 @@ _ADD_STAGE_USER_DAY = _add(
     "rollup_user_day",
     KEY_USER_DAY,
     f"SELECT {_TENANT}, (occurred_at AT TIME ZONE %(tz)s)::date, coalesce(user_id, ''), coalesce(account_id, ''), booking_period, "
-    f"purpose, charge_status, billing_currency, {_STAGE_SUMS} FROM stage",
+    f"purpose, charge_status, billing_currency, 'Usage', {_STAGE_SUMS} FROM stage",
 )
 
 ADD_STAGE = (_ADD_STAGE_15M, _ADD_STAGE_DAY, _ADD_STAGE_USER_DAY)
 """What adds the staged events to every rollup, always in this order; parameter tz: the reporting zone."""
 
 _LEDGER = (
-    f"SELECT {_TENANT}, {{bucket}}, booking_period, seller, model, purpose, charge_status, billing_currency, "
+    f"SELECT {_TENANT}, {{bucket}}, booking_period, seller, model, purpose, charge_status, billing_currency, category, "
     f"{_LEDGER_SUMS} FROM {{source}}"
 )
 _LEDGER_USER_DAY = (
     f"SELECT {_TENANT}, (charge_period_start AT TIME ZONE :tz)::date, coalesce(user_id, ''), coalesce(account_id, ''), "
-    f"booking_period, purpose, charge_status, billing_currency, {_LEDGER_SUMS} FROM {{source}}"
+    f"booking_period, purpose, charge_status, billing_currency, category, {_LEDGER_SUMS} FROM {{source}}"
 )
 
 

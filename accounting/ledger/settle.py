@@ -34,7 +34,7 @@ class NewCharge:
         category, class_: FOCUS; class_ is None or Correction. supersedes: charge_id of the line it corrects.
         charge_status: priced, unpriced or pending_settlement.
         events ... output_tokens: signed counts. list_cost ... billed_cost: currency units, None where not priced.
-        basis, policy, quality, sku_price_id, reason: what made the cost.
+        basis, policy, quality, sku_price_id, list_sku_price_id, reason: what made the cost.
     """
 
     charge_id: str
@@ -68,6 +68,7 @@ class NewCharge:
     policy: str | None = None
     quality: str | None = None
     sku_price_id: int | None = None
+    list_sku_price_id: int | None = None
     reason: str | None = None
 
 

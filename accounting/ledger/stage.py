@@ -21,6 +21,7 @@ _FIRST_CHARGE = {
     "list_cost_e15": pa.int64(),
     "contracted_cost_e15": pa.int64(),
     "billing_currency": pa.string(),
+    "list_sku_price_id": pa.int64(),
 }
 
 SCHEMA = pa.schema(

@@ -67,7 +67,7 @@ _FORGET_EXCEPTIONS = text(
       AND context ?| '{user_id,account_id,trace_id,task_id,tags}'::text[]
     """
 )
-_REST = "booking_period, purpose, charge_status, billing_currency"
+_REST = "booking_period, purpose, charge_status, billing_currency, category"
 _COLLAPSE_ROLLUP = text(
     f"""
     WITH gone AS (

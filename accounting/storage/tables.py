@@ -149,6 +149,7 @@ usage_events = Table(
     _may("list_cost_e15", BigInteger),
     _may("contracted_cost_e15", BigInteger),
     _must("billing_currency"),
+    _may("list_sku_price_id", BigInteger),
 )
 
 charges = Table(
@@ -181,6 +182,7 @@ charges = Table(
     _may("run_id"),
     _may("reason"),
     _must("created_at", MOMENT),
+    _may("list_sku_price_id", BigInteger),
 )
 
 views = MetaData()
@@ -207,6 +209,7 @@ def _rollup(name: str) -> Table:
         _key("charge_status"),
         _key("billing_currency"),
         *_measures(MONEY, nullable=False),
+        _key("category"),
     )
 
 
@@ -225,6 +228,7 @@ rollup_user_day = Table(
     _key("charge_status"),
     _key("billing_currency"),
     *_measures(MONEY, nullable=False),
+    _key("category"),
 )
 
 tariffs = Table(

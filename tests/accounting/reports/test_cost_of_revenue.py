@@ -300,7 +300,7 @@ def test_another_currency_has_its_own_total(database: Database, tenant: TenantCo
         connection.execute(
             text(
                 "INSERT INTO rollup_day SELECT tenant, bucket, booking_period, seller, model, purpose, charge_status, 'EUR', "
-                "events, 0, 0, 0, 0, 7, 7, 7, 7 FROM rollup_day"
+                "events, 0, 0, 0, 0, 7, 7, 7, 7, category FROM rollup_day"
             )
         )
     report = _report(database, tenant, "2026-07-01", "2026-08-01")
