@@ -13,6 +13,9 @@ from accounting.errors import PriceBookError
 from accounting.usage.classes import FALLBACKS, PRICED_CLASSES
 
 DEFAULT_TIER = "default"
+DECIDED_BY = ("total_input", "uncached_input", "output", "total")
+"""Which tokens of a request may decide a threshold."""
+
 _OPERATORS = (">", ">=")
 
 
@@ -30,16 +33,21 @@ class Tariff:
         service_tier: the tier as served: `default`, `batch`, `flex`, `priority`, `fast`, ...
         above_input_tokens, operator: the row applies to a whole request whose total input, cache included, is `operator` this
             many tokens; of several such rows the highest counts. 0 is the base row, which needs no condition.
+        decided_by: which tokens are compared with the threshold: `total_input` (cache included), `uncached_input`, `output`, or
+            `total`, which is total input and output.
         window_start, window_end: UTC times of day, half-open; the window wraps midnight where the end is not after the start.
             Both None: all day.
         effective_from, effective_until: UTC instants, half-open. `effective_from` None: the source states no start;
             `effective_until` None: still in force.
         currency: ISO 4217.
         tenant: None for a list price.
-        surface: None where the price is the same on every surface.
+        surface: the surface (endpoint) it holds on; None: every surface that has no row of its own.
+        region: the region or residency it holds for, as data/regions.csv names it; None: every region that has no row of its own.
+        derived_from: `sku_price_id` of the list row that a contract's rules made this row from; None for a row stated by itself.
         price_texts: the prices as the source wrote them, by class.
         source, source_version: where the row comes from.
         checked_on: when someone compared it with the seller's page; None where the source does not say.
+        created_by, approved_by: who entered the row and who approved it; None where it came with the source.
     """
 
     seller: str
@@ -60,6 +68,11 @@ class Tariff:
     source: str = ""
     source_version: str = ""
     checked_on: date | None = None
+    region: str | None = None
+    decided_by: str = DECIDED_BY[0]
+    derived_from: int | None = None
+    created_by: str | None = None
+    approved_by: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("prices", "fallbacks", "price_texts"):
@@ -87,6 +100,11 @@ class Tariff:
             "prices": dict(self.prices),
             "fallbacks": dict(self.fallbacks),
         }
+        # Conditions that came later are named only where a row has them, so that ids given before stay what they are.
+        if self.region is not None:
+            content["region"] = self.region
+        if self.decided_by != DECIDED_BY[0]:
+            content["decided_by"] = self.decided_by
         return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     @cached_property
@@ -155,6 +173,13 @@ def _faults(row: Tariff) -> Iterator[str]:
             yield f"fallback {token_class} -> {used}: the first must be without, the second with a price"
     if row.operator not in _OPERATORS or row.above_input_tokens < 0:
         yield f"above_input_tokens {row.operator} {row.above_input_tokens} is no condition"
+    if row.decided_by not in DECIDED_BY or (row.decided_by != DECIDED_BY[0] and not row.above_input_tokens):
+        yield f"decided_by {row.decided_by!r} is no condition of a row above {row.above_input_tokens} tokens"
+    yield from (
+        f"{name} is an empty text; None is every one" for name in ("surface", "region") if getattr(row, name) == ""
+    )
+    if row.derived_from is not None and row.tenant is None:
+        yield "a list row is derived from no other"
     if (row.window_start is None) != (row.window_end is None):
         yield "a window needs a start and an end"
     for moment in (row.effective_from, row.effective_until):
