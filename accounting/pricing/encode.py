@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,32 @@ class Codes:
 
     codes: npt.NDArray[np.int32]
     texts: list[str | None]
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """Text columns together as codes.
+
+    Attributes:
+        codes: int32, one a row.
+        texts: distinct texts of each code, one a column; None for null.
+    """
+
+    codes: npt.NDArray[np.int32]
+    texts: list[tuple[str | None, ...]]
+
+
+def encode_together(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> list[Combinations]:
+    """Codes of provider, model and tier (field -> column): of all three together where one pass can do it, else of each."""
+    whole = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in columns.values()]
+    if worthwhile(len(whole[0])):
+        from accounting.pricing.compiled.names import combinations  # noqa: PLC0415
+
+        found = combinations(whole)
+        if found is not None:
+            return [Combinations(*found)]
+    parts = [encode(field, column) for field, column in zip(columns, whole, strict=True)]
+    return [Combinations(part.codes, [(text,) for text in part.texts]) for part in parts]
 
 
 def encode(field: str, column: pa.Array | pa.ChunkedArray) -> Codes:

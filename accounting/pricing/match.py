@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from accounting.pricing.book import PriceBook
-from accounting.pricing.encode import encode
+from accounting.pricing.encode import encode_together
 from accounting.pricing.layout import Flags
 
 Codes32 = npt.NDArray[np.int32]
@@ -31,7 +31,7 @@ class Matcher:
         self, book: PriceBook, provider: pa.Array, model: pa.Array, service_tier: pa.Array, batch: Flags | None
     ) -> None:
         self._book = book
-        self._columns = (encode("provider", provider), encode("model", model), encode("service_tier", service_tier))
+        self._columns = encode_together({"provider": provider, "model": model, "service_tier": service_tier})
         self._batch = batch if batch is not None and batch.any() else None
         size = (1 if self._batch is None else 2) * math.prod(len(column.texts) for column in self._columns)
         self._table = np.full(size, -1, np.int32) if size <= _TABLE_LIMIT else None
@@ -39,15 +39,12 @@ class Matcher:
     def sellers(self) -> pa.DictionaryArray:
         """The seller of each event as the price list names it, null for an unknown one."""
         providers = self._columns[0]
-        sellers = [self._book.names.seller(text) for text in providers.texts]
+        sellers = [self._book.names.seller(texts[0]) for texts in providers.texts]
         distinct = sorted({seller for seller in sellers if seller is not None})
-        if len(distinct) == len(sellers):
-            return pa.DictionaryArray.from_arrays(pa.array(providers.codes), pa.array(sellers, pa.string()), safe=False)
         place = np.array([-1 if seller is None else distinct.index(seller) for seller in sellers], np.int32)
         codes = place.take(providers.codes)
-        return pa.DictionaryArray.from_arrays(
-            pa.array(codes, mask=codes < 0), pa.array(distinct, pa.string()), safe=False
-        )
+        indices = pa.array(codes, mask=codes < 0 if None in sellers else None)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()), safe=False)
 
     def plan_rows(self, rows: slice, code: Codes32) -> Codes32:
         """First place in the book's plan of each event's group; `code` is a buffer, and what comes back may be it."""
@@ -79,10 +76,12 @@ class Matcher:
         rest, batch = combinations, np.zeros_like(combinations)
         if self._batch is not None:
             rest, batch = np.divmod(rest, 2)
-        texts: list[list[str | None]] = []
+        parts: list[list[tuple[str | None, ...]]] = []
         for column in reversed(self._columns):
             rest, code = np.divmod(rest, len(column.texts))
-            texts.append([column.texts[one] for one in code.tolist()])
-        service_tiers, models, providers = texts
+            parts.append([column.texts[one] for one in code.tolist()])
+        providers, models, service_tiers = zip(
+            *(sum(texts, ()) for texts in zip(*reversed(parts), strict=True)), strict=True
+        )
         groups = map(self._book.group, providers, models, service_tiers, batch.astype(np.bool_).tolist())
         return np.fromiter(groups, np.int32, len(combinations)) * np.int32(self._book.bins)

@@ -36,33 +36,37 @@ def text_codes(column: pa.Array) -> tuple[npt.NDArray[np.int32], list[str | None
     kernel = encode_large_string if large else encode_string
     codes, entries = np.empty(count, np.int32), np.empty(_ENTRIES * ENTRY, np.uint64)
     row, known, patience = 0, 0, _PATIENCE * count
-    slots = _slots(entries, known)
+    slots = slots_for(entries, known, ENTRY, HASH)
     while True:
         row, known, patience = kernel(
-            data, offsets, valid, column.offset, row, slots, _shift(slots), entries, known, patience, codes
+            data, offsets, valid, column.offset, row, slots, shift_of(slots), entries, known, patience, codes
         )
         if row == count:
             return codes, column.take(pa.array(entries[FIRST_ROW : known * ENTRY : ENTRY])).to_pylist()
         if patience < 0:
             return None
         entries = np.concatenate([entries, np.empty_like(entries)])
-        slots = _slots(entries, known)
+        slots = slots_for(entries, known, ENTRY, HASH)
 
 
 def _read_only(buffer: pa.Buffer, kind: np.dtype[Any]) -> Array:
     return np.frombuffer(buffer, kind, buffer.size // kind.itemsize)
 
 
-def _shift(slots: Array) -> int:
+def shift_of(slots: Array) -> int:
     """How many of a hash's 32 bits are not needed to tell the slots apart."""
     return 33 - slots.size.bit_length()
 
 
-def _slots(entries: Array, known: int) -> npt.NDArray[np.int32]:
-    """A table of at least four slots for each entry, in which each of the first `known` stands at or after its hash's slot."""
-    slots = np.full(4 * entries.size // ENTRY, -1, np.int32)
+def slots_for(entries: Array, known: int, entry: int, hash_at: int) -> npt.NDArray[np.int32]:
+    """A table of at least four slots for each entry, in which each of the first `known` stands at or after its hash's slot.
+
+    Args:
+        entry: words of an entry, of which word `hash_at` is the hash.
+    """
+    slots = np.full(4 * entries.size // entry, -1, np.int32)
     codes = np.arange(known, dtype=np.int32)
-    wanted = entries[HASH : known * ENTRY : ENTRY].astype(np.int64) >> _shift(slots)
+    wanted = entries[hash_at : known * entry : entry].astype(np.int64) >> shift_of(slots)
     while codes.size:
         free = slots[wanted] < 0
         slots[wanted[free]] = codes[free]  # Of several that want one slot, the last stays.

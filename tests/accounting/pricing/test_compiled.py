@@ -18,7 +18,7 @@ import pytest
 from accounting.money import from_minor
 from accounting.pricing import compiled
 from accounting.pricing.book import PriceBook
-from accounting.pricing.encode import encode
+from accounting.pricing.encode import encode, encode_together
 from accounting.pricing.rate import Rated, RateInput, rate
 from accounting.pricing.reasons import REASONS
 from accounting.pricing.tariff import Alias, Tariff, fallbacks_for
@@ -146,6 +146,59 @@ def test_texts_made_to_collide_fall_back(monkeypatch: pytest.MonkeyPatch) -> Non
     column = pa.array([f"m{at}" for at in range(3_000)], pa.string())
     assert text.text_codes(column) is None
     assert encode("model", column).texts == column.to_pylist()
+
+
+def together(providers: list[str | None], models: list[str | None], tiers: list[str | None]) -> list[tuple[Any, ...]]:
+    """The three texts of each row, as found again from their codes; fails where one pass could not do it."""
+    columns = {"provider": providers, "model": models, "service_tier": tiers}
+    (found,) = encode_together({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
+    assert len(set(found.texts)) == len(found.texts)
+    return [found.texts[code] for code in found.codes]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_three_texts_are_told_apart_in_one_pass(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "LEAST_ROWS", 0)
+    random, stem = Random(seed), "häß-名前-" * 9
+    models = ["", "\0", *(stem[:n] for n in range(50)), *(f"m{at}" for at in range(6_000))]
+    models += [f"{'x' * size}{end}" for size in (15, 16, 17, 24, 32, 33, 64) for end in ("", "y", "yyyyyyyyz")]
+    short: list[str] = ["", "\0", "\0\0", "a", "1234567", "12345678", "123456789", "1234567890123456", "é" * 8]
+    drawn = [(random.choice(short), random.choice(models), random.choice([*short, None])) for _ in range(30_000)]
+    providers, names, tiers = map(list, zip(*drawn, strict=True))
+    assert together(providers, names, tiers) == drawn
+
+
+def test_bytes_that_move_between_the_texts_make_another_combination(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "LEAST_ROWS", 0)
+    rows = [("ab", "c", ""), ("a", "bc", ""), ("", "abc", ""), ("", "", "abc"), ("a", "b", "c"), ("a", "b", None)]
+    providers, models, tiers = map(list, zip(*rows, strict=True))
+    assert together(providers, models, tiers) == rows
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "tier"),
+    [(None, "m", "t"), ("p", None, "t"), ("p" * 17, "m", "t"), ("p", "m", "t" * 17)],
+)
+def test_what_one_pass_cannot_hold_is_looked_up_by_columns(
+    provider: str | None, model: str | None, tier: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "LEAST_ROWS", 0)
+    columns = {"provider": ["p", provider], "model": ["m", model], "service_tier": ["t", tier]}
+    found = encode_together({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
+    assert [[part.texts[code] for code in part.codes] for part in found] == [
+        [("p",), (provider,)],
+        [("m",), (model,)],
+        [("t",), (tier,)],
+    ]
+
+
+def test_too_many_combinations_are_looked_up_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    from accounting.pricing.compiled import names  # noqa: PLC0415
+
+    monkeypatch.setattr(compiled, "LEAST_ROWS", 0)
+    monkeypatch.setattr(names, "_MOST_ENTRIES", names._ENTRIES)
+    texts = pa.array([f"m{at}" for at in range(5_000)], pa.string())
+    assert len(encode_together({"provider": texts, "model": texts, "service_tier": texts})) == 3
 
 
 def test_small_batches_do_not_load_numba() -> None:
