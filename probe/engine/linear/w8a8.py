@@ -1,0 +1,42 @@
+"""How are products done in integers? Weights and tokens both in int8, the tokens' scales found in each call."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from probe.engine.linear.base import LinearBackend, bytes_of, symmetric_rows
+
+LARGEST = 127.0
+CUDA_ROWS = 32  # the CUDA kernel refuses 16 rows or fewer
+
+
+class W8A8Linear(LinearBackend):
+    """int8 weights by row, int8 tokens by token (dynamic), int32 sums: y = (q_x @ q_w.T) * s_x * s_w."""
+
+    behaviour_changing = True
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, name: str = "") -> None:
+        super().__init__(weight, bias, name)
+        scaled, scale = symmetric_rows(weight, LARGEST)
+        self.codes = scaled.round().to(torch.int8).contiguous()
+        self.scale = scale.squeeze(1)
+        self.weight_bytes = bytes_of(self.codes, self.scale, bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        scaled, x_scale = symmetric_rows(x, LARGEST)
+        sums = _int_product(scaled.round().to(torch.int8), self.codes)
+        return self._with_bias((sums.float() * x_scale * self.scale).to(x.dtype))
+
+    def stored_weight(self) -> Tensor:
+        return self.codes.float() * self.scale[:, None]
+
+
+def _int_product(tokens: Tensor, codes: Tensor) -> Tensor:
+    """`tokens` (n, in) int8 times `codes` (out, in) int8 -> (n, out) int32, exact."""
+    count = tokens.shape[0]
+    if tokens.device.type != "cuda" or count >= CUDA_ROWS:
+        return torch._int_mm(tokens, codes.t())
+    padded = functional.pad(tokens, (0, 0, 0, CUDA_ROWS - count))
+    return torch._int_mm(padded, codes.t())[:count]
