@@ -1,6 +1,6 @@
 """Which price row applies to an event? Compiled tariffs and names; no SQL, no clock, no environment.
 
-(seller, model, tier) -> group      (group, time) -> base position      (base position, total input) -> position -> prices
+names, surface, region -> group      (group, time) -> base position      (base position, deciding tokens) -> position -> prices
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import numpy as np
 from accounting.errors import PriceBookError
 from accounting.pricing import reasons
 from accounting.pricing.chains import EVER, Span, spans
-from accounting.pricing.data_files import seller_names, tier_names
+from accounting.pricing.data_files import region_names, region_prefixes, seller_names, tier_names
+from accounting.pricing.groups import Models, Where, kinds_of
 from accounting.pricing.layout import DAY_US, Ints, calendar, lay_out, lay_out_prices
 from accounting.pricing.marginal import marginal_prices
 from accounting.pricing.names import Names
@@ -20,17 +21,23 @@ from accounting.pricing.tariff import Alias, Tariff
 
 _MEMO_LIMIT = 100_000
 
+_Logged = tuple[str | None, str | None, str | None, bool, str | None, str | None]
+
 
 class PriceBook:
     """Compiled tariffs and names. Immutable but for a memo of names already looked up.
 
     Args:
-        tariffs: list rows, tenant and surface None; rows that overlap raise PriceBookError.
-        aliases: exact names of models.
+        tariffs: list rows, and with them the rows of at most one tenant, which come before them (groups.py). Rows that overlap
+            raise PriceBookError.
+        aliases: exact names of models, of the list and of that tenant.
         sellers, tiers: further names, by default those of data/sellers.csv and data/service_tiers.csv.
+        regions, prefixes: names of regions, by default those of data/regions.csv and data/region_prefixes.csv.
 
     Attributes:
         rows: the tariffs, in the order given.
+        tenant: whose contract rows and names are in it; None: list prices alone.
+        surfaces, regions: surfaces that decide, and regions as logs may write them; every other one counts as none.
         sku_price_ids: int64 by position, 0 where there is no row.
         positions, calendar, prices, missing: see layout.py; marginal: see marginal.py.
         plan: base position by group * bins + bin; the first groups stand for the match reasons of reasons.py.
@@ -43,15 +50,30 @@ class PriceBook:
         aliases: Iterable[Alias],
         sellers: Mapping[str, str] | None = None,
         tiers: Mapping[str, str] | None = None,
+        regions: Mapping[tuple[str, str], str] | None = None,
+        prefixes: Mapping[tuple[str, str], str] | None = None,
     ) -> None:
         self.rows = tuple(tariffs)
         names = tuple(aliases)
+        self.tenant = _tenant({row.tenant for row in self.rows} | {name.tenant for name in names})
         self.names = Names(
-            names, seller_names() if sellers is None else sellers, tier_names() if tiers is None else tiers
+            names,
+            seller_names() if sellers is None else sellers,
+            tier_names() if tiers is None else tiers,
+            region_names() if regions is None else regions,
+            region_prefixes() if prefixes is None else prefixes,
         )
         self.currencies = tuple(sorted({row.currency for row in self.rows}))
-        laid = {key: spans(self.rows, numbers) for key, numbers in _groups(self.rows).items()}
-        every = [span for group in laid.values() for span in group]
+        self._kinds = kinds_of(self.rows, self._models())
+        self.surfaces = frozenset(one for kinds in self._kinds.values() for one in kinds.surfaces)
+        self.regions = self._regions()
+        laid = [
+            (models, tier, where, spans(self.rows, layers))
+            for (models, tier), kinds in self._kinds.items()
+            for where, layers in kinds.layers.items()
+            if layers
+        ]
+        every = [span for *_, group in laid for span in group]
         self.positions, self.calendar = lay_out(self.rows, every), calendar(every)
         row_at = self.positions.row_at
         self.prices, self.missing = lay_out_prices(self.rows, row_at)
@@ -59,17 +81,25 @@ class PriceBook:
         self.currency_at = np.array([self.currencies.index(row.currency) for row in self.rows] + [0], np.int8)[row_at]
         self.marginal = marginal_prices(self.prices, self.missing, self.positions)
         self._listed = {(row.seller, row.model) for row in self.rows}
-        self._memo: dict[tuple[str | None, str | None, str | None, bool], int] = {}
+        self._memo: dict[_Logged, int] = {}
         self._compile_plan(laid)
 
-    def group(self, provider: str | None, model: str | None, service_tier: str | None, batch: bool) -> int:
-        """Group of a logged seller, model and tier; groups that stand for a reason lead to that reason's position."""
-        key = (provider, model, service_tier, batch)
+    def group(
+        self,
+        provider: str | None,
+        model: str | None,
+        service_tier: str | None,
+        batch: bool,
+        surface: str | None = None,
+        region: str | None = None,
+    ) -> int:
+        """Group of what was logged; groups that stand for a reason lead to that reason's position."""
+        key = (provider, model, service_tier, batch, surface, region)
         found = self._memo.get(key)
         if found is None:
             if len(self._memo) >= _MEMO_LIMIT:
                 self._memo.clear()
-            found = self._memo[key] = self._find_group(provider, model, service_tier, batch)
+            found = self._memo[key] = self._find_group(*key)
         return found
 
     def resolve_windows(self, position: Ints, occurred_at: Ints) -> None:
@@ -86,42 +116,67 @@ class PriceBook:
             slot = np.searchsorted(windows.starts, time_of_day[here], side="right") - 1
             position[at[here]] = windows.positions[slot]
 
-    def _find_group(self, provider: str | None, model: str | None, service_tier: str | None, batch: bool) -> int:
+    def _find_group(
+        self,
+        provider: str | None,
+        model: str | None,
+        service_tier: str | None,
+        batch: bool,
+        surface: str | None,
+        region: str | None,
+    ) -> int:
         seller = self.names.seller(provider)
         if seller is None:
             return reasons.UNKNOWN_SELLER
-        target = self.names.model(seller, model)
-        if target is None:
+        own, listed = (None if one is None else one.model for one in self.names.models(seller, model))
+        if own is None and listed is None:
             return reasons.UNKNOWN_MODEL
-        if (seller, target) not in self._listed:
+        if not {(seller, own), (seller, listed)} & self._listed:
             return reasons.NO_TOKEN_PRICE
-        return self._number.get((seller, target, self.names.tier(service_tier, batch)), reasons.NO_PRICE_FOR_TIER)
+        tier = self.names.tier(service_tier, batch)
+        models = (seller, own, listed)
+        kinds = self._kinds.get((models, tier))
+        if kinds is None:
+            return reasons.NO_PRICE_FOR_TIER
+        where = kinds.where(surface, self.names.region(seller, model, region))
+        return self._number[models, tier, where] if kinds.layers[where] else kinds.reason(where)
 
-    def _compile_plan(self, laid: Mapping[tuple[str, str, str], Sequence[Span]]) -> None:
+    def _models(self) -> set[Models]:
+        """All models that a name may mean, with and without the other layer's, and those of rows that no name leads to."""
+        pairs = self.names.pairs()
+        alone = {(seller, own, None) for seller, own, _ in pairs} | {
+            (seller, None, listed) for seller, _, listed in pairs
+        }
+        return pairs | alone | {(row.seller, None, row.model) for row in self.rows}
+
+    def _regions(self) -> frozenset[str]:
+        priced = {one for kinds in self._kinds.values() for one in kinds.regions}
+        written = self.names.written_regions()
+        return frozenset(priced.union(*(written.get(one, set()) for one in priced)))
+
+    def _compile_plan(self, laid: Sequence[tuple[Models, str, Where, Sequence[Span]]]) -> None:
         borders = self.calendar.borders
         self.bins = len(borders) + 1
-        self._number = {key: reasons.MATCH_REASONS + at for at, key in enumerate(laid)}
+        self._number = {
+            (models, tier, where): reasons.MATCH_REASONS + at for at, (models, tier, where, _) in enumerate(laid)
+        }
         plan = np.full((reasons.MATCH_REASONS + len(laid), self.bins), reasons.NO_PRICE_IN_FORCE)
         plan[: reasons.MATCH_REASONS] = np.arange(reasons.MATCH_REASONS)[:, None]
-        for key, group in laid.items():
+        for number, (*_, group) in enumerate(laid, reasons.MATCH_REASONS):
             for span in group:
                 low = np.searchsorted(borders, span.start, side="right")
                 high = np.searchsorted(borders, span.end, side="right") if span.end < EVER else self.bins
-                plan[self._number[key], low:high] = self.positions.of(span)
+                plan[number, low:high] = self.positions.of(span)
         self.plan: Ints = plan.reshape(-1)
         if self.plan.size > np.iinfo(np.int32).max:
             raise PriceBookError(f"{len(laid)} groups at {self.bins} dates are too many for one book")
 
 
-def _groups(rows: Sequence[Tariff]) -> dict[tuple[str, str, str], list[int]]:
-    found: dict[tuple[str, str, str], list[int]] = {}
-    for number, row in enumerate(rows):
-        if row.tenant is not None or row.surface is not None:
-            raise PriceBookError(
-                f"{row.sku_price_text}: a list price has no tenant ({row.tenant}) and no surface ({row.surface})"
-            )
-        found.setdefault((row.seller, row.model, row.service_tier), []).append(number)
-    return found
+def _tenant(tenants: set[str | None]) -> str | None:
+    named = sorted(one for one in tenants if one is not None)
+    if len(named) > 1:
+        raise PriceBookError(f"a price book is of one tenant, not of {' and '.join(named[:2])}")
+    return named[0] if named else None
 
 
 def _ids(rows: Sequence[Tariff]) -> Ints:

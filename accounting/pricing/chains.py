@@ -1,4 +1,7 @@
-"""Which price row holds at each moment? Rows of one seller, model and tier laid out over dates, times of day and thresholds."""
+"""Which price row holds at each moment? Rows of one kind of request laid out over dates, times of day and thresholds.
+
+Rows come in layers: at every moment the first layer that has a row in force decides, and the others are silent.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +32,21 @@ class Span(NamedTuple):
     windows: tuple[tuple[int, Chain], ...]
 
 
-def spans(rows: Sequence[Tariff], numbers: Sequence[int]) -> list[Span]:
-    """The rows (`numbers` are their places in the book) as spans of equal validity. Rows that overlap raise PriceBookError."""
-    limits = [(_start(rows[n]), _end(rows[n])) for n in numbers]
-    borders = sorted({border for limit in limits for border in limit})
+def spans(rows: Sequence[Tariff], layers: Sequence[Sequence[int]]) -> list[Span]:
+    """The rows (each layer holds their places in the book) as spans of equal validity. Rows of one layer that overlap raise
+    PriceBookError, whether or not a layer before them covers the place."""
+    limits = {n: (_start(rows[n]), _end(rows[n])) for layer in layers for n in layer}
+    borders = sorted({border for limit in limits.values() for border in limit})
     made: list[Span] = []
     for start, end in pairwise(borders):
-        valid = [n for n, (low, high) in zip(numbers, limits, strict=True) if low <= start < high]
-        if valid:
-            made.append(Span(start, end, _windows(rows, valid)))
+        valid = [[n for n in layer if limits[n][0] <= start < limits[n][1]] for layer in layers]
+        if any(valid):
+            made.append(Span(start, end, _windows(rows, [layer for layer in valid if layer])))
     return made
 
 
 def min_input(row: Tariff) -> int:
-    """Least total input the row applies to."""
+    """Least number of the deciding tokens that the row applies to."""
     return row.above_input_tokens + (row.operator == ">") if row.above_input_tokens else 0
 
 
@@ -52,11 +56,13 @@ def microseconds(moment: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
-def _windows(rows: Sequence[Tariff], valid: Sequence[int]) -> tuple[tuple[int, Chain], ...]:
-    ends = {at for n in valid for at in (rows[n].window_start, rows[n].window_end) if at is not None}
-    return tuple(
-        (_of_day(at), _chain(rows, [n for n in valid if _holds(rows[n], at)])) for at in sorted(ends or {time(0)})
-    )
+def _windows(rows: Sequence[Tariff], valid: Sequence[Sequence[int]]) -> tuple[tuple[int, Chain], ...]:
+    ends = {at for layer in valid for n in layer for at in (rows[n].window_start, rows[n].window_end) if at is not None}
+    found: list[tuple[int, Chain]] = []
+    for at in sorted(ends or {time(0)}):
+        chains = [_chain(rows, [n for n in layer if _holds(rows[n], at)]) for layer in valid]
+        found.append((_of_day(at), next((chain for chain in chains if chain), ())))
+    return tuple(found if len({chain for _, chain in found}) > 1 else found[:1])
 
 
 def _chain(rows: Sequence[Tariff], valid: Sequence[int]) -> Chain:
@@ -66,6 +72,9 @@ def _chain(rows: Sequence[Tariff], valid: Sequence[int]) -> Chain:
             raise PriceBookError(f"two prices for the same requests: {_name(rows[low])} and {_name(rows[high])}")
     if chain and min_input(rows[chain[0]]) != 0:
         raise PriceBookError(f"no base row below {_name(rows[chain[0]])}")
+    for low, high in pairwise(chain[1:]):
+        if rows[low].decided_by != rows[high].decided_by:
+            raise PriceBookError(f"{rows[low].decided_by} and {rows[high].decided_by} decide: {_name(rows[high])}")
     return tuple(chain)
 
 
@@ -89,7 +98,8 @@ def _of_day(at: time) -> int:
 
 
 def _name(row: Tariff) -> str:
+    where = "".join(f" {name} {value}" for name in ("surface", "region") if (value := getattr(row, name)) is not None)
     return (
-        f"{row.seller}/{row.model}/{row.service_tier} {row.operator}{row.above_input_tokens} "
+        f"{row.seller}/{row.model}/{row.service_tier}{where} {row.operator}{row.above_input_tokens} "
         f"from {row.effective_from} ({row.sku_price_text})"
     )

@@ -12,7 +12,8 @@ from accounting.pricing import reasons
 from accounting.pricing.block import COUNT_LIMIT, Block
 from accounting.pricing.layout import Ints
 from accounting.pricing.leaves import INPUT_COLUMNS
-from accounting.pricing.marginal import HAS_THRESHOLDS, REASONING_APART, REQUESTS_PRICED
+from accounting.pricing.marginal import DECIDED_APART, HAS_THRESHOLDS, REASONING_APART, REQUESTS_PRICED
+from accounting.pricing.tariff import DECIDED_BY
 
 _MEMO = "reasoning_tokens"
 
@@ -79,17 +80,38 @@ def _add_few(block: Block) -> None:
 
 
 def _reach_thresholds(block: Block) -> None:
-    """Moves events on by the number of thresholds that their total input reaches, and costs them again at their new position."""
-    least = block.book.positions.least_threshold
-    if sum(block.largest.get(name, 0) for name in INPUT_COLUMNS) < least:
+    """Moves events on by the number of thresholds that their deciding tokens reach, and costs them again at their new position."""
+    positions = block.book.positions
+    if sum(block.largest.get(name, 0) for name in INPUT_COLUMNS) >= positions.least_threshold:
+        np.greater_equal(block.total, positions.least_threshold, out=block.flags)
+        (long,) = block.flags.nonzero()
+        some = long[(block.traits[long] & HAS_THRESHOLDS) > 0]
+        _move_on(block, some, block.total[some])
+    if positions.decider.any():
+        some = block.with_trait(DECIDED_APART)
+        _move_on(block, some, _deciding(block, some))
+
+
+def _deciding(block: Block, some: Ints) -> Ints:
+    """How many tokens decide for each of some events, by the rule of its base position."""
+    none: Ints = np.zeros(some.size, np.int64)
+    uncached, output = (
+        block.columns[name][some] if name in block.columns else none
+        for name in ("uncached_input_tokens", "output_tokens")
+    )
+    total = block.total[some]
+    by_rule = {"total_input": total, "uncached_input": uncached, "output": output, "total": total + output}
+    decider = block.book.positions.decider.take(block.position[some])
+    return np.select([decider == code for code in range(len(DECIDED_BY))], [by_rule[name] for name in DECIDED_BY])
+
+
+def _move_on(block: Block, some: Ints, deciding: Ints) -> None:
+    if not some.size:
         return
-    np.greater_equal(block.total, least, out=block.flags)
-    (long,) = block.flags.nonzero()
-    some = long[(block.traits[long] & HAS_THRESHOLDS) > 0]
-    base, total = block.position[some], block.total[some]
+    base = block.position[some]
     place = base.copy()
     for threshold in block.book.positions.thresholds:
-        place += total >= threshold.take(base)
+        place += deciding >= threshold.take(base)
     block.position[some] = place
     block.traits[some] = block.book.marginal.traits.take(place)
     cost: Ints = np.zeros(some.size, np.int64)

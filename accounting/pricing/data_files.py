@@ -46,6 +46,24 @@ def tier_names() -> dict[str, str]:
     return _mapping("service_tiers.csv", "value", "service_tier")
 
 
+@cache
+def price_sources() -> tuple[str, ...]:
+    """Names of the sources of list prices, the first of them ruling: the order in which they fill in."""
+    return tuple(row["source"] for row in _rows("price_sources.csv"))
+
+
+@cache
+def region_names() -> dict[tuple[str, str], str]:
+    """(seller, region as logged, lower case) -> region of the price list."""
+    return _of_seller("regions.csv")
+
+
+@cache
+def region_prefixes() -> dict[tuple[str, str], str]:
+    """(seller, what stands before the first point of a model's name) -> region of the price list."""
+    return _of_seller("region_prefixes.csv")
+
+
 def reviewed_aliases() -> list[Alias]:
     """Exact names that the price list knows only by a pattern, each looked up by hand."""
     return [
@@ -69,6 +87,14 @@ def _mapping(name: str, key: str, value: str) -> dict[str, str]:
     found = {row[key]: row[value] for row in rows}
     if len(found) != len(rows) or any(text != text.lower() for text in found):
         raise PriceBookError(f"{name}: every {key} must be lower case and stand once")
+    return found
+
+
+def _of_seller(name: str) -> dict[tuple[str, str], str]:
+    rows = _rows(name)
+    found = {(row["seller"], row["written"]): row["region"] for row in rows}
+    if len(found) != len(rows) or any(written != written.lower() for _, written in found):
+        raise PriceBookError(f"{name}: every name must be lower case and stand once for a seller")
     return found
 
 

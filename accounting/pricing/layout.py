@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from accounting.pricing import reasons
 from accounting.pricing.chains import EVER, Chain, Span, min_input
-from accounting.pricing.tariff import Tariff
+from accounting.pricing.tariff import DECIDED_BY, Tariff
 from accounting.usage.classes import PRICED_CLASSES
 
 Ints = npt.NDArray[np.int64]
@@ -41,14 +41,17 @@ class Positions:
 
     Attributes:
         row_at: row number, -1 where there is none.
-        thresholds: for the first, second, ... threshold: total input from which the next position counts; NEVER: none.
-        least_threshold: the least of all thresholds; NEVER: there are none.
+        thresholds: for the first, second, ... threshold: number of deciding tokens from which the next position counts, by base
+            position; NEVER: none.
+        decider: by base position, the place in DECIDED_BY of the tokens that decide; 0: total input.
+        least_threshold: the least of all thresholds of total input; NEVER: there are none.
         first_window, windows: placeholders, from this position on.
         chain_at, window_at: base position of a chain; placeholder of a day's windows.
     """
 
     row_at: npt.NDArray[np.int32]
     thresholds: tuple[Ints, ...]
+    decider: npt.NDArray[np.int8]
     least_threshold: int
     first_window: int
     windows: tuple[Windows, ...]
@@ -95,17 +98,19 @@ def lay_out(rows: Sequence[Tariff], spans: Iterable[Span]) -> Positions:
             chain_at[chain] = len(row_at)
             row_at += chain
     thresholds = np.full((max(map(len, chain_at)) - 1 if rows else 0, len(row_at)), NEVER)
+    decider = np.zeros(len(row_at), np.int8)
     for chain, at in chain_at.items():
         for level, number in enumerate(chain[1:]):
             thresholds[level, at] = min_input(rows[number])
+            decider[at] = DECIDED_BY.index(rows[number].decided_by)
     split = sorted({span.windows for span in spans if len(span.windows) > 1})
     windows = [
         Windows(np.array([start for start, _ in day]), np.array([chain_at[chain] for _, chain in day])) for day in split
     ]
     window_at = {day: len(row_at) + at for at, day in enumerate(split)}
-    least = int(thresholds.min(initial=NEVER))
+    least = int(thresholds[:, decider == 0].min(initial=NEVER))
     return Positions(
-        np.array(row_at, np.int32), tuple(thresholds), least, len(row_at), tuple(windows), chain_at, window_at
+        np.array(row_at, np.int32), tuple(thresholds), decider, least, len(row_at), tuple(windows), chain_at, window_at
     )
 
 

@@ -20,6 +20,8 @@ REASONING_APART = 1
 REQUESTS_PRICED = 2
 LACKS_WHOLE = 4
 HAS_THRESHOLDS = 8
+DECIDED_APART = 16
+"""Thresholds on other tokens than the total input."""
 
 
 @dataclass(frozen=True)
@@ -57,5 +59,6 @@ def marginal_prices(prices: Mapping[str, Ints], missing: Mapping[str, Flags], po
             highest[column] = max(int(prices[name].max(initial=0)) for name in inside)
     lacking = np.logical_or.reduce([missing[CLASS_OF_COLUMN[column]] for column in WHOLE_COLUMNS])
     traits = apart * REASONING_APART + (prices["requests"] > 0) * REQUESTS_PRICED + lacking * LACKS_WHOLE
-    traits += (np.min(positions.thresholds, axis=0, initial=NEVER) < NEVER) * HAS_THRESHOLDS
+    split = np.min(positions.thresholds, axis=0, initial=NEVER) < NEVER
+    traits += split * np.where(positions.decider == 0, HAS_THRESHOLDS, DECIDED_APART)
     return Marginal(price, highest, int(prices["requests"].max(initial=0)), traits.astype(np.uint8))

@@ -48,6 +48,8 @@ class RateInput:
         occurred_at: int64, microseconds since the epoch, UTC.
         quantities: usage column (accounting/usage/classes.py) -> int64 counts; an absent column is 0 throughout.
         cache_read_known: bool, False where the log does not say how much came from a cache; None where all are known.
+        surface, region: Arrow text with nulls, as logged; None where no event says. They decide only where the book has prices
+            for some surface or region of their own; the beginning of a model's name may state the region, and then it counts.
     """
 
     provider: pa.Array
@@ -57,6 +59,8 @@ class RateInput:
     occurred_at: Ints
     quantities: Mapping[str, Ints]
     cache_read_known: Flags | None = None
+    surface: pa.Array | None = None
+    region: pa.Array | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def rate(book: PriceBook, inp: RateInput) -> Rated:
     """Cost of n events. Raises InvalidInput for columns of a wrong name, type or length; a bad value only marks its event."""
     _check(inp)
     count = len(inp.occurred_at)
-    matcher = Matcher(book, inp.provider, inp.model, inp.service_tier, inp.batch)
+    matcher = Matcher(book, inp.provider, inp.model, inp.service_tier, inp.batch, inp.surface, inp.region)
     quantities = {name: inp.quantities[name] for name in USAGE_COLUMNS if name in inp.quantities}
     events = (book, matcher.plan_rows, inp.occurred_at, quantities, inp.cache_read_known)
     if worthwhile(count):
@@ -141,8 +145,9 @@ def _finish(block: Block, answer: Answer) -> None:
 
 def _check(inp: RateInput) -> None:
     count = len(inp.occurred_at)
-    for name, column in (("provider", inp.provider), ("model", inp.model), ("service_tier", inp.service_tier)):
-        if len(column) != count:
+    for name in ("provider", "model", "service_tier", "surface", "region"):
+        column = getattr(inp, name)
+        if column is not None and len(column) != count:
             raise InvalidInput(name, len(column), f"{count} rows are expected")
     for name, column in inp.quantities.items():
         if name not in USAGE_COLUMNS:

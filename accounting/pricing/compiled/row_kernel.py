@@ -33,7 +33,7 @@ _table = types.Array(types.int64, 2, "C", readonly=True)
     _ints,
     types.UniTuple(_ints, COLUMNS),
     column(types.boolean),
-    types.UniTuple(types.int64, 16),
+    types.UniTuple(types.int64, 17),
     types.UniTuple(_ints, 7),
     types.UniTuple(column(types.int32), 3),
     types.UniTuple(column(types.uint8), 2),
@@ -79,7 +79,7 @@ def rate_plain(  # noqa: PLR0912, PLR0915 - a call in a loop would cost more tha
     chunk = _CHUNK
     first_block, shift, day, first_window, match_reasons, unknown_cache = numbers[:6]
     count_limit, least, highest_request, safe, output, memo = numbers[6:12]
-    apart_trait, requests_trait, lacks_trait, thresholds_trait = numbers[12:]
+    apart_trait, requests_trait, lacks_trait, thresholds_trait, decided_trait = numbers[12:]
     borders, ids, requests, lacking, highest, whole_of, wholes = ints
     bins, row_at, plan = codes
     traits, kinds = small
@@ -191,6 +191,8 @@ def rate_plain(  # noqa: PLR0912, PLR0915 - a call in a loop would cost more tha
                     costs[at] += requests[position]
                 if trait & lacks_trait or (trait & thresholds_trait and totals[at] >= least):
                     looks[at] |= _LOOK
+                if trait & decided_trait:
+                    looks[at] |= _OTHER
                 if trait & apart_trait and has_parts[output] and parts_of[output, at]:
                     looks[at] |= _LOOK
             rows_of[at], ids_of[at], codes_of[at], reasons_of[at] = (

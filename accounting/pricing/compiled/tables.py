@@ -95,6 +95,7 @@ def _numbers(book: PriceBook) -> tuple[int, ...]:
         marginal.REQUESTS_PRICED,
         marginal.LACKS_WHOLE,
         marginal.HAS_THRESHOLDS,
+        marginal.DECIDED_APART,
     )
 
 

@@ -116,10 +116,9 @@ def test_the_same_row_twice_is_refused() -> None:
         PriceBook([row(1, effective_until=MARCH), row(1, effective_until=MARCH)], [])
 
 
-@pytest.mark.parametrize("conditions", [{"tenant": "acme"}, {"surface": "responses"}])
-def test_rows_that_list_rating_can_not_honour_are_refused(conditions: dict[str, str]) -> None:
-    with pytest.raises(PriceBookError, match="no tenant"):
-        PriceBook([row(1, **conditions)], [])
+def test_rows_of_two_tenants_are_no_book() -> None:
+    with pytest.raises(PriceBookError, match="of one tenant, not of acme and other"):
+        PriceBook([row(1, tenant="acme"), row(1, tenant="other")], [])
 
 
 def test_an_empty_book_prices_nothing() -> None:

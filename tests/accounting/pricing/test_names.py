@@ -106,6 +106,52 @@ def test_a_name_with_two_meanings_is_refused() -> None:
         names(("gpt-5", "gpt-5"), ("GPT-5", "gpt-5-mini"))
 
 
-def test_a_tenants_name_does_not_enter_a_list_price_book() -> None:
-    with pytest.raises(PriceBookError, match="acme"):
-        Names([Alias("openai", "gpt-5", "gpt-5", "test", tenant="acme")], {}, {})
+def test_a_tenants_name_comes_before_the_lists_even_where_only_a_date_is_taken_off() -> None:
+    """Contract exact, contract without date, list exact, list without date."""
+    found = Names(
+        [
+            Alias("openai", "gpt-5-2025-08-07", "dated", "test"),
+            Alias("openai", "gpt-5", "own", "test", tenant="acme"),
+            Alias("openai", "gpt-4", "gpt-4", "test"),
+        ],
+        {},
+        {},
+    )
+    assert found.model("openai", "gpt-5-2025-08-07") == "own"
+    assert found.models("openai", "gpt-5-2025-08-07") == (
+        ("own", "without date", "gpt-5"),
+        ("dated", "exact", "gpt-5-2025-08-07"),
+    )
+    assert found.models("openai", "GPT-4-20251399") == (None, None)
+    assert found.models("openai", "gpt-4-20240613") == (None, ("gpt-4", "without date", "gpt-4"))
+
+
+def test_the_beginning_of_a_name_is_a_region_only_where_data_says_so() -> None:
+    found = Names(
+        [Alias("aws", "anthropic.claude-x", "x", "test"), Alias("google", "claude-x", "x", "test")],
+        {},
+        {},
+        prefixes={("aws", "eu"): "eu"},
+    )
+    assert found.models("aws", "eu.anthropic.claude-x") == (None, ("x", "exact, without region", "anthropic.claude-x"))
+    assert found.models("aws", "eu.anthropic.claude-x-20260101")[1] == (
+        "x",
+        "without region and date",
+        "anthropic.claude-x",
+    )
+    assert found.model("aws", "sa.anthropic.claude-x") is None
+    assert found.model("google", "eu.claude-x") is None
+
+
+def test_a_region_in_the_name_wins_over_the_one_logged() -> None:
+    found = Names(
+        [Alias("aws", "m", "m", "test")],
+        {},
+        {},
+        regions={("azure", "east us"): "eastus"},
+        prefixes={("aws", "us"): "us"},
+    )
+    assert found.region("aws", "us.m", "eu-west-2") == "us"
+    assert found.region("aws", "m", "EU-West-2") == "eu-west-2"
+    assert found.region("azure", "m", "East US") == "eastus"
+    assert found.region("azure", "m", None) is None
