@@ -27,6 +27,7 @@ class Sequence:
         num_computed_tokens: leading tokens whose keys and values are in the cache.
         block_tables: one list a KV group; NULL_BLOCK where a window has passed.
         num_cached_tokens: prompt tokens found in the cache at first admission; None before it.
+        num_registered_blocks: leading blocks already offered to the prefix cache.
         max_computed_tokens: the most ever computed; what lies below and is computed again is rework.
     """
 
@@ -42,6 +43,7 @@ class Sequence:
         self.num_cached_tokens: int | None = None
         self.block_tables: list[list[int]] = []
         self.block_hashes: list[bytes] = []
+        self.num_registered_blocks = 0
         self.draft: Draft | None = None
         self.status = SequenceStatus.WAITING
         self.finish_reason: FinishReason | None = None
