@@ -22,7 +22,7 @@ from tests.conftest import Database
 from tests.served import served
 from tests.shared_data import shared
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 ROWS = 276_765
 START = datetime(2026, 8, 3, tzinfo=UTC)

@@ -19,7 +19,7 @@ from tests.conftest import Database
 from tests.events import body, event
 from tests.served import served
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 URL = "/v1/usage/events"
 

@@ -20,7 +20,7 @@ from tests.api.serving import Running, running
 from tests.conftest import Database, Server
 from tests.events import body, event
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 URL = "/v1/usage/events"
 SENT, INFLATED = 10_000_000, 64_000_000

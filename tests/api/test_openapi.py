@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 from api import schemas, schemas_wire
 from tests.api.serving import Running
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.schemas import OpenApiSchema
 from api.app import create_app
 from tests.conftest import Database
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 ROUTES = [(method, path) for path, family in create_app().openapi()["paths"].items() for method in family]
 CHECKED = settings(

@@ -24,7 +24,7 @@ from api.settings import Settings
 from tests.api.serving import running
 from tests.conftest import Database, Server
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 Refused = Callable[..., tuple[int, str]]

@@ -32,7 +32,7 @@ from tests.conftest import Database, Server
 from tests.shared_data import shared
 from tests.wire_bodies import body, export, span
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 URL = "/v1/traces"
 PROTOBUF = {"Content-Type": "application/x-protobuf"}

@@ -37,6 +37,7 @@ def _assert_once_and_exact(app_url: str, tenant: str, acknowledged: list[str]) -
     assert [line for line in check(engine, context(engine, tenant)) if line.differs] == []
 
 
+@pytest.mark.one_server
 def test_killing_the_api_loses_no_acknowledged_event(
     database: Database, tmp_path: Path, record_property: object
 ) -> None:
@@ -112,6 +113,7 @@ def test_killing_postgres_loses_no_acknowledged_event(data_folder: Path, tmp_pat
             embedded.detach(data_folder)
 
 
+@pytest.mark.one_server
 def test_four_writers_with_unsorted_users_never_see_a_deadlock(database: Database, tmp_path: Path) -> None:
     create_tenant(database.owner, "deadlock", "Unsorted writers")
     key = create_key(database.owner, "deadlock", "ingest")

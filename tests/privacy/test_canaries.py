@@ -21,7 +21,7 @@ from tests.api.serving import make_keys, running
 from tests.conftest import Database
 from tests.wire_bodies import CANARY, WORDS, variants
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 USER = "user-17"
 IDENTITY = {

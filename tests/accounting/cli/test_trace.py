@@ -10,7 +10,7 @@ import pytest
 
 from tests.accounting.cli.conftest import Run
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 AZURE = (
     "TIMESTAMP,ContextTokens,GeneratedTokens\n2026-07-01 18:17:03.9799600,4808,10\n2026-07-01 18:17:04.0319600,3180,8\n"

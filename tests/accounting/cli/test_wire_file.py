@@ -16,7 +16,7 @@ from tests.events import event
 from tests.shared_data import shared
 from tests.wire_bodies import body, export, sent, span
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 @pytest.fixture

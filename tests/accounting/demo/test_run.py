@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import Database
 from tests.served import free_port
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 SMALL = ("--month", "2026-10", "--requests", "3000")
 

@@ -31,7 +31,7 @@ from accounting.traces.trace import Options
 from tests.accounting.traces.rows import START, servegen
 from tests.conftest import Database
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 ROWS = 13_000
 
 
