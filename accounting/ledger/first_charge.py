@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -35,6 +36,8 @@ def rate_input(batch: pa.RecordBatch) -> RateInput:
         occurred_at=batch["occurred_at"].cast(pa.int64()).to_numpy(),
         quantities={name: batch[name].to_numpy().astype(np.int64) for name in USAGE_COLUMNS},
         cache_read_known=batch["cache_read_known"].to_numpy(zero_copy_only=False),
+        surface=batch["surface"],
+        region=batch["region"],
     )
 
 
@@ -121,7 +124,11 @@ _USAGE_MISSING, _SELF_HOSTED = len(_NAMES) - 2, len(_NAMES) - 1
 
 def _reasons(rated: Rated, hosted: Flags, missing: Flags) -> pa.Array:
     """Why a row has no cost, null where it has one."""
-    codes = np.where(hosted, _SELF_HOSTED, np.where(missing, _USAGE_MISSING, rated.reason))
+    return reason_names(np.where(hosted, _SELF_HOSTED, np.where(missing, _USAGE_MISSING, rated.reason)))
+
+
+def reason_names(codes: npt.NDArray[np.integer]) -> pa.Array:
+    """Text of each reason code, null for a priced event."""
     return _NAMES.take(pa.array(codes.astype(np.int64)))
 
 

@@ -90,19 +90,25 @@ def settle(
     if run_id is not None and not run_id.strip():
         raise InvalidInput("run_id", run_id, "a name for the run is expected")
     started = datetime.now(UTC)
-    name = run_id or f"{started:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+    name = run_id or new_run_id(started)
     with transaction(engine, context.tenant) as connection:
-        if not connection.execute(_ALONE, {"tenant": context.tenant}).scalar_one():
+        if not connection.execute(ALONE, {"tenant": context.tenant}).scalar_one():
             raise Busy(f"another settlement run of tenant {context.tenant} is at work", retry_after=60)
         appended = sum(_append(connection, context, name, settler(connection, context)) for settler in settlers)
         pending = _pending(connection, context)
         finished = datetime.now(UTC)
-        _record(connection, context, name, started, finished, sum(pending.values()), appended)
+        record_run(connection, context, name, started, finished, sum(pending.values()), appended)
     times = {"started_at": started.isoformat(), "finished_at": finished.isoformat()}
     return {"run_id": name, **times, "subjects": pending, "charges": appended}
 
 
-_ALONE = text("SELECT pg_try_advisory_xact_lock(hashtext('tokencogs.settlement'), hashtext(:tenant))")
+def new_run_id(started: datetime) -> str:
+    """A name for a run: when it began, and a part of its own."""
+    return f"{started:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+
+
+ALONE = text("SELECT pg_try_advisory_xact_lock(hashtext('tokencogs.settlement'), hashtext(:tenant))")
+"""True where no other settlement run of the tenant is at work; held until the transaction ends."""
 
 
 def _append(connection: Connection, context: TenantContext, run_id: str, lines: Iterable[NewCharge]) -> int:
@@ -147,16 +153,16 @@ def _pending(connection: Connection, context: TenantContext) -> dict[str, int]:
     return {row.deployment: row.events for row in connection.execute(_PENDING, tenant)}
 
 
-def _record(
+def record_run(
     connection: Connection,
     context: TenantContext,
     name: str,
     started: datetime,
-    finished: datetime,
+    finished: datetime | None,
     subjects: int,
     appended: int,
 ) -> None:
-    """Notes the run; a replay keeps the first start and adds what it appended."""
+    """Notes the run, `finished` None while it is at work; a replay keeps the first start and adds what it appended."""
     row = {"tenant": context.tenant, "run_id": name, "started_at": started, "finished_at": finished}
     statement = insert(settlement_runs).values(**row, subjects=subjects, charges=appended)
     again = {"finished_at": finished, "subjects": subjects, "charges": settlement_runs.c.charges + appended}
