@@ -6,6 +6,7 @@ from tests.cases import (  # noqa: F401  importing them fills ANSWERED
     test_days_in_the_ledger,
     test_payloads,
     test_repeats_in_the_ledger,
+    test_repricing,
     test_scenarios,
     test_sums_in_the_ledger,
 )
@@ -13,7 +14,6 @@ from tests.cases.rows import ANSWERED, rows
 
 PENDING = {
     "E8": "issue 4: prices from several sources",
-    "L7": "issue 4: re-pricing",
     "N6": "issue 7: idle of pools",
     "N7": "issue 7: idle of pools",
     "N8": "issue 7: idle of pools",
