@@ -23,7 +23,6 @@ from tests.served import Served, free_port, served
 
 pytestmark = pytest.mark.storage
 
-API_KILLS = 20
 POSTGRES_KILLS = 5
 
 
@@ -38,16 +37,16 @@ def _assert_once_and_exact(app_url: str, tenant: str, acknowledged: list[str]) -
 
 
 @pytest.mark.one_server
-def test_killing_the_api_loses_no_acknowledged_event(
-    database: Database, tmp_path: Path, record_property: object
-) -> None:
-    create_tenant(database.owner, "apikill", "API killed")
-    key = create_key(database.owner, "apikill", "ingest")
+@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.slow)])
+def test_killing_the_api_loses_no_acknowledged_event(kills: int, database: Database, tmp_path: Path) -> None:
+    tenant = f"apikill{kills}"
+    create_tenant(database.owner, tenant, "API killed")
+    key = create_key(database.owner, tenant, "ingest")
     port = free_port()
     dice = random.Random(7)
     load = Load(f"http://127.0.0.1:{port}", key, retry=True)
     counted, in_flight = 0, []
-    for _ in range(API_KILLS * 3):
+    for _ in range(kills * 3):
         server = Served(database.env, port, tmp_path / "serve.log")
         server.wait_ready()
         load.start()
@@ -58,19 +57,19 @@ def test_killing_the_api_loses_no_acknowledged_event(
         if waiting:
             counted += 1
             in_flight.append(waiting)
-        if counted == API_KILLS:
+        if counted == kills:
             break
     print(
         f"kills with a batch in flight: {counted}, batches in flight at each: {in_flight}, acknowledged: {len(load.acknowledged)}"
     )
-    assert counted == API_KILLS
-    assert load.unanswered >= API_KILLS
+    assert counted == kills
+    assert load.unanswered >= kills
     with served(database.env, tmp_path) as server:
         load.url = server.url
         load.start()
         time.sleep(0.3)
         load.stop()
-    _assert_once_and_exact(database.app_url, "apikill", load.acknowledged)
+    _assert_once_and_exact(database.app_url, tenant, load.acknowledged)
 
 
 def _postmaster(data: Path) -> int:
