@@ -1,0 +1,64 @@
+"""Do texts come out whole, in order and once, and do stop strings end them?"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from probe.server.errors import ServerError
+from probe.server.text import Text, TextStream
+
+
+@pytest.fixture
+def text(tokenizer_file: Path) -> Text:
+    return Text(tokenizer_file)
+
+
+def given_out(text: Text, words: str, stop: tuple[str, ...] = ()) -> list[str]:
+    """What a stream gives out for `words`, one byte at a time."""
+    stream, ids = TextStream(text, stop), text.encode(words)
+    return [stream.add([token], last=i == len(ids) - 1) for i, token in enumerate(ids)]
+
+
+def test_a_character_of_three_bytes_comes_when_it_is_whole(text: Text) -> None:
+    assert given_out(text, "a€b") == ["a", "", "", "€", "b"]
+
+
+def test_a_stop_string_is_cut_and_ends_the_text(text: Text) -> None:
+    assert given_out(text, "one END two", ("END",)) == ["o", "n", "e", " ", "", "", "", "", "", "", ""]
+
+
+def test_what_only_began_as_a_stop_string_is_given_out_after_all(text: Text) -> None:
+    assert given_out(text, "xENy", ("END",)) == ["x", "", "", "ENy"]
+
+
+def test_the_earliest_of_several_stop_strings_counts(text: Text) -> None:
+    stream = TextStream(text, ("cd", "b"))
+    assert stream.add(text.encode("abcd"), last=False) == "a"
+    assert stream.stopped
+
+
+def test_a_held_back_beginning_comes_out_at_the_end(text: Text) -> None:
+    assert given_out(text, "xEN", ("END",)) == ["x", "", "EN"]
+
+
+def test_stop_strings_need_a_tokenizer() -> None:
+    with pytest.raises(ServerError, match=r"stop: \['END'\] needs a tokenizer; use stop_token_ids"):
+        TextStream(None, ("END",))
+
+
+def test_a_chat_without_template_has_the_stated_layout(text: Text) -> None:
+    ids = text.chat([{"role": "system", "content": "S"}, {"role": "user", "content": "Hi"}])
+    assert text.decode(ids) == "<|system|>\nS\n<|user|>\nHi\n<|assistant|>\n"
+
+
+def test_a_chat_follows_the_template_beside_the_tokenizer(tokenizer_file: Path, tmp_path: Path) -> None:
+    shutil.copy(tokenizer_file, tmp_path / "tokenizer.json")
+    template = "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}>{% endif %}"
+    config = {"chat_template": template, "bos_token": {"content": "^"}}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    text = Text(tmp_path / "tokenizer.json")
+    assert text.decode(text.chat([{"role": "user", "content": "Hi"}])) == "^[user]Hi>"
