@@ -252,6 +252,9 @@ tariffs = Table(
     _may("checked_on", Date),
     _must("hash"),
     _must("recorded_at", MOMENT),
+    _may("region"),
+    _must("decided_by"),
+    _may("derived_from", BigInteger),
 )
 
 tariff_prices = Table(
@@ -276,9 +279,147 @@ tariff_aliases = Table(
     _must("model"),
     _must("source"),
     _may("checked_on", Date),
+    _key("alias_id", BigInteger),
+    _must("list_source"),
+    _may("created_by"),
+    _must("recorded_at", MOMENT),
+    _may("recorded_until", MOMENT),
 )
 
-plans = Table("plans", metadata, _key("tenant"), _key("plan"), _must("display_name"), _must("created_at", MOMENT))
+price_imports = Table(
+    "price_imports",
+    metadata,
+    _key("import_id", BigInteger),
+    _may("tenant"),
+    _must("list_source"),
+    _must("source_version"),
+    _may("as_of", Date),
+    _must("file_hash"),
+    _must("counts", JSONB),
+    _must("findings", JSONB),
+    _must("created_by"),
+    _must("recorded_at", MOMENT),
+)
+
+tariff_records = Table(
+    "tariff_records",
+    metadata,
+    _key("record_id", BigInteger),
+    _may("tenant"),
+    _must("sku_price_id", BigInteger),
+    _must("list_source"),
+    _must("state"),
+    _may("effective_until", MOMENT),
+    _must("source"),
+    _must("source_version"),
+    _may("checked_on", Date),
+    _may("created_by"),
+    _may("approved_by"),
+    _may("import_id", BigInteger),
+    _must("recorded_at", MOMENT),
+)
+
+price_disagreements = Table(
+    "price_disagreements",
+    metadata,
+    _key("disagreement_id", BigInteger),
+    _may("tenant"),
+    _may("import_id", BigInteger),
+    _must("sku_price_id", BigInteger),
+    _must("list_source"),
+    _must("unit_price", MONEY),
+    _must("other_sku_price_id", BigInteger),
+    _must("other_source"),
+    _must("other_unit_price", MONEY),
+    _must("token_class"),
+    _may("holds_from", MOMENT),
+    _may("holds_until", MOMENT),
+    _must("recorded_at", MOMENT),
+)
+
+contracts = Table(
+    "contracts",
+    metadata,
+    _key("tenant"),
+    _key("record_id", BigInteger),
+    _must("contract_id"),
+    _must("state"),
+    _must("content", JSONB),
+    _must("hash"),
+    _must("created_by"),
+    _may("approved_by"),
+    _must("recorded_at", MOMENT),
+)
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    _key("audit_id", BigInteger),
+    _may("tenant"),
+    _must("at", MOMENT),
+    _must("actor"),
+    _must("action"),
+    _must("subject"),
+    _may("before", JSONB),
+    _may("after", JSONB),
+)
+
+alert_hooks = Table(
+    "alert_hooks",
+    metadata,
+    _key("tenant"),
+    _must("url"),
+    _must("created_by"),
+    _must("created_at", MOMENT),
+)
+
+alerted_models = Table(
+    "alerted_models",
+    metadata,
+    _key("tenant"),
+    _key("seller"),
+    _key("model"),
+    _must("alerted_at", MOMENT),
+)
+
+fx_rates = Table(
+    "fx_rates",
+    metadata,
+    _may("tenant"),
+    _must("rate_date", Date),
+    _must("currency"),
+    _must("per_eur"),
+    _must("source"),
+    _must("source_version"),
+    _must("recorded_at", MOMENT),
+)
+
+plans = Table(
+    "plans",
+    metadata,
+    _key("tenant"),
+    _key("plan"),
+    _must("display_name"),
+    _must("created_at", MOMENT),
+    _must("kind"),
+    _may("acquisition_cost", MONEY),
+)
+
+plan_prices = Table(
+    "plan_prices",
+    metadata,
+    _key("tenant"),
+    _key("plan"),
+    _key("interval_months", Integer),
+    _key("effective_from", Date),
+    _must("price", MONEY),
+    _must("billing_currency"),
+    _may("unit"),
+    _may("included_units", BigInteger),
+    _may("unit_price", MONEY),
+    _may("unit_per", BigInteger),
+    _must("created_at", MOMENT),
+)
 
 subscriptions = Table(
     "subscriptions",
@@ -292,6 +433,61 @@ subscriptions = Table(
     _must("billing_currency"),
     _must("starts_on", Date),
     _may("ends_on", Date),
+    _must("created_at", MOMENT),
+    _must("quantity", Integer),
+    _must("interval_months", Integer),
+    _must("comped", Boolean),
+    _may("trial_until", Date),
+    _must("revenue_from"),
+)
+
+subscription_terms = Table(
+    "subscription_terms",
+    metadata,
+    _key("tenant"),
+    _key("subscription_id"),
+    _key("term_id"),
+    _must("kind"),
+    _must("starts_on", Date),
+    _may("ends_on", Date),
+    _may("percent_off", Numeric(9, 6)),
+    _may("amount_off", MONEY),
+    _must("created_at", MOMENT),
+)
+
+revenue_lines = Table(
+    "revenue_lines",
+    metadata,
+    _key("tenant"),
+    _key("line_id"),
+    _must("source"),
+    _must("kind"),
+    _may("invoice_id"),
+    _may("refers_to"),
+    _may("customer_id"),
+    _may("subscription_id"),
+    _may("user_id"),
+    _may("account_id"),
+    _may("plan"),
+    _must("amount", MONEY),
+    _must("billing_currency"),
+    _must("booked_at", MOMENT),
+    _may("starts_at", MOMENT),
+    _may("ends_at", MOMENT),
+    _must("recognition"),
+    _may("units", BigInteger),
+    _may("unit"),
+    _must("line_hash"),
+    _must("imported_at", MOMENT),
+)
+
+revenue_customers = Table(
+    "revenue_customers",
+    metadata,
+    _key("tenant"),
+    _key("customer_id"),
+    _may("user_id"),
+    _may("account_id"),
     _must("created_at", MOMENT),
 )
 

@@ -130,8 +130,21 @@ BY_OWNER = (
     "'USD', :tenant || '-contract', '1', 'x')",
     "INSERT INTO tariff_prices (sku_price_id, tenant, token_class, unit_price, per) "
     "VALUES (length(:tenant), :tenant, 'output', 1, 1000000)",
-    "INSERT INTO tariff_aliases (tenant, seller, alias, model_seller, model, source) "
-    "VALUES (:tenant, :tenant || '-seller', :tenant || '-alias', :tenant || '-seller', :tenant || '-model', 'contract')",
+    "INSERT INTO tariff_aliases (tenant, seller, alias, model_seller, model, source, list_source) "
+    "VALUES (:tenant, :tenant || '-seller', :tenant || '-alias', :tenant || '-seller', :tenant || '-model', 'contract', 'hand')",
+    "INSERT INTO price_imports (tenant, list_source, source_version, file_hash, counts, findings, created_by, recorded_at) "
+    "VALUES (:tenant, :tenant || '-source', '1', 'x', '{}', '{}', :tenant || '-actor', now())",
+    "INSERT INTO tariff_records (tenant, sku_price_id, list_source, state, source, source_version, recorded_at) "
+    "VALUES (:tenant, length(:tenant), 'hand', 'withdrawn', :tenant || '-contract', '1', now())",
+    "INSERT INTO price_disagreements (tenant, sku_price_id, list_source, unit_price, other_sku_price_id, other_source, "
+    "other_unit_price, token_class, recorded_at) "
+    "VALUES (:tenant, length(:tenant), :tenant || '-source', 1, length(:tenant), 'hand', 2, 'output', now())",
+    "INSERT INTO contracts (tenant, contract_id, state, content, hash, created_by, recorded_at) "
+    "VALUES (:tenant, :tenant || '-contract', 'withdrawn', '{}', 'x', :tenant || '-actor', now())",
+    "INSERT INTO audit_log (tenant, at, actor, action, subject) "
+    "VALUES (:tenant, now(), :tenant || '-actor', 'prices.add', :tenant || '-row')",
+    "INSERT INTO alert_hooks (tenant, url, created_by) VALUES (:tenant, 'http://127.0.0.1:9/' || :tenant, :tenant || '-actor')",
+    "INSERT INTO alerted_models (tenant, seller, model) VALUES (:tenant, :tenant || '-seller', :tenant || '-model')",
 )
 BOUNDS = """
     SELECT inhrelid::regclass::text AS name, pg_get_expr(relpartbound, inhrelid) AS bounds
@@ -253,7 +266,8 @@ def test_the_application_can_not_edit_what_is_booked(world: World) -> None:
     query = """
         SELECT c.oid::regclass::text, privilege FROM pg_class c, unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) privilege
         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
-          AND (c.relname IN ('charges', 'event_ids', 'raw_usage', 'tariffs', 'tariff_prices') OR c.relname ~ '^usage_events')
+          AND (c.relname IN ('charges', 'event_ids', 'raw_usage', 'tariffs', 'tariff_prices', 'tariff_records', 'contracts', 'audit_log')
+               OR c.relname ~ '^usage_events')
           AND (has_table_privilege('tokencogs_app', c.oid, privilege)
                OR privilege = 'UPDATE' AND has_any_column_privilege('tokencogs_app', c.oid, 'UPDATE'))
     """

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import ProgrammingError
 
 from accounting.errors import PriceBookError
 from accounting.pricing.book import PriceBook
@@ -100,22 +101,42 @@ def test_a_newer_version_ends_a_price_withdraws_one_and_keeps_its_row(database: 
     load_book(database.app, tenant)
     with database.owner.connect() as connection:
         kept = connection.execute(text("SELECT count(*) FROM tariffs WHERE source = 'test'")).scalar_one()
-        names = connection.execute(text("SELECT alias FROM tariff_aliases WHERE seller = 'acme'")).scalars().all()
+        current = text("SELECT alias FROM tariff_aliases WHERE seller = 'acme' AND recorded_until IS NULL")
+        names = connection.execute(current).scalars().all()
     assert (kept, names) == (3, ["m1"])
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE tariff_prices SET unit_price = 4",
+        "DELETE FROM tariffs WHERE source = 'test'",
+        "UPDATE tariff_records SET state = 'refused'",
+        "TRUNCATE audit_log",
+        "DELETE FROM contracts",
+    ],
+)
+def test_not_even_the_owner_edits_what_was_stated(database: Database, statement: str) -> None:
+    with database.owner.connect() as connection, pytest.raises(ProgrammingError, match="its rows are never edited"):
+        connection.execute(text(statement))
+
+
 def test_an_edited_price_is_noticed(database: Database, tenant: str) -> None:
-    with database.owner.begin() as connection:
-        connection.execute(
-            text("UPDATE tariff_prices SET unit_price = 4 WHERE token_class = 'output' AND price_text = '15'")
-        )
+    _edit(database, "4")
     with pytest.raises(PriceBookError, match="does not match its hash"):
         read_tariffs(database.app, tenant)
-    with database.owner.begin() as connection:
-        connection.execute(
-            text(
-                "UPDATE tariff_prices SET unit_price = 0.0000000001 WHERE token_class = 'output' AND price_text = '15'"
-            )
-        )
+    _edit(database, "0.0000000001")
     with pytest.raises(PriceBookError, match="more decimals than the scale holds"):
         read_tariffs(database.app, tenant)
+
+
+def _edit(database: Database, price: str) -> None:
+    """What only someone can do who takes the guard away."""
+    edit = f"UPDATE tariff_prices SET unit_price = {price} WHERE token_class = 'output' AND price_text = '15'"
+    with database.owner.begin() as connection:
+        for act in (
+            "ALTER TABLE tariff_prices DISABLE TRIGGER never_edited",
+            edit,
+            "ALTER TABLE tariff_prices ENABLE TRIGGER never_edited",
+        ):
+            connection.execute(text(act))
