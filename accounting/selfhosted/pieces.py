@@ -1,0 +1,116 @@
+"""Which part of each request falls into which billed stretch?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from accounting.selfhosted.arrays import NO_TIME, Bools, Floats, Ints
+from accounting.selfhosted.pool import Cells, Pool
+from accounting.selfhosted.requests import Evidence, Requests, steps_of
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Requests cut at the edges of stretches, sorted by stretch. Times are microseconds since the stretch began, within it.
+
+    Attributes:
+        row: index of the request; cell: index of the stretch.
+        received, first, end: in flight from `received` to `end`; decoding from `first` to `end` where `decodes`.
+        started: logged start of the prefill; -1 where it has to be predicted.
+        ran: it counts in batches. prefills, decodes: it has that phase here. The prefill belongs whole to the stretch of its first token.
+        step_from, step_to: decode steps that fall here, in proportion to time.
+    """
+
+    row: Ints
+    cell: Ints
+    received: Ints
+    started: Ints
+    first: Ints
+    end: Ints
+    ran: Bools
+    prefills: Bools
+    decodes: Bools
+    step_from: Floats
+    step_to: Floats
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def place(requests: Requests, cells: Cells) -> tuple[Ints, Ints]:
+    """(row, cell) of every request and every stretch of its replica that it touches, by stretch.
+
+    Without an end a request is there when it came in; a moment on the edge belongs to what begins.
+    """
+    start = _in_flight_from(requests.received_at, requests.prefill_started_at, requests.first_token_at)
+    end = np.maximum(np.where(requests.completed_at == NO_TIME, start, requests.completed_at), start)
+    code = np.unique(cells.replica)
+    block = np.searchsorted(code, requests.replica)
+    billed = (block < code.size) & (code[np.minimum(block, code.size - 1)] == requests.replica)
+    low, high = _span(requests, cells, start, end)
+    first_key = block * (high - low) + np.clip(start, low, high - 1) - low
+    last_key = block * (high - low) + np.clip(end, low, high - 1) - low
+    of = np.searchsorted(code, cells.replica) * (high - low)
+    begins, ends = of + cells.start_at - low, of + cells.end_at - low
+    first = np.searchsorted(ends, first_key, side="right")
+    last = np.searchsorted(begins, np.maximum(last_key, first_key), side="right")
+    count = np.where(billed, np.maximum(last - first, 0), 0)
+    row = np.repeat(np.arange(len(requests)), count)
+    offset = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
+    cell = np.repeat(first, count) + offset
+    order = np.argsort(cell.astype(np.int16) if len(cells) < 2**15 else cell, kind="stable")
+    return row[order], cell[order]
+
+
+def cut(requests: Requests, evidence: Evidence, pool: Pool, cells: Cells, row: Ints, cell: Ints) -> Pieces:
+    """The pieces of some placed rows; a window of no length is read as its microsecond."""
+    begin, length = cells.start_at[cell], (cells.end_at - cells.start_at)[cell]
+    ran = evidence.ran[row]
+    first_at, end_at = requests.first_token_at[row], requests.completed_at[row]
+    known_end = np.where(end_at == NO_TIME, begin, end_at)
+    steps = steps_of(requests.output_tokens[row], requests.decode_steps[row])
+    first = np.where(ran, first_at, begin) - begin
+    end = known_end - begin
+    prefills = ran & (first >= 0) & (first < length) & (pool.role != "decode")
+    window = np.maximum(end - first, 1)
+    low, high = np.clip(first, 0, length), np.clip(first + window, 0, length)
+    decodes = ran & (steps > 0) & (high > low) & (pool.role != "prefill")
+    step_from = np.where(decodes, steps * ((low - first) / window), 0.0)
+    step_to = np.where(decodes, steps * ((high - first) / window), 0.0)
+    started_at = requests.prefill_started_at[row]
+    started = np.where(started_at == NO_TIME, -1, np.clip(started_at - begin, 0, length))
+    received = np.clip(_in_flight_from(requests.received_at[row], started_at, first_at) - begin, 0, length)
+    lasts = np.where(decodes, high, np.maximum(np.clip(end, 0, length), np.where(prefills, low + 1, 0)))
+    return Pieces(
+        row=row,
+        cell=cell,
+        received=np.minimum(received, lasts),
+        started=started,
+        first=np.where(prefills | decodes, low, lasts),
+        end=lasts,
+        ran=ran,
+        prefills=prefills,
+        decodes=decodes,
+        step_from=step_from,
+        step_to=step_to,
+    )
+
+
+def _in_flight_from(received_at: Ints, prefill_started_at: Ints, first_token_at: Ints) -> Ints:
+    """A request was there at its first token and at the start of its prefill, whatever another machine's clock says of its arrival."""
+    start = received_at
+    for other in (prefill_started_at, first_token_at):
+        start = np.where(other == NO_TIME, start, np.minimum(start, other))
+    return start
+
+
+def _span(requests: Requests, cells: Cells, start: Ints, end: Ints) -> tuple[int, int]:
+    """Moments between which everything lies."""
+    if not len(requests):
+        return int(cells.start_at.min()), int(cells.end_at.max()) + 1
+    return (
+        int(min(cells.start_at.min(), start.min())),
+        int(max(cells.end_at.max(), end.max())) + 1,
+    )

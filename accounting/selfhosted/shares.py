@@ -1,0 +1,101 @@
+"""START here. Which seconds of a pool's replicas did each request use? Columns in, columns out.
+
+    place -> cut -> predict windows -> sweep -> own terms and shared part
+
+A share is own prefill, own decode and a part of what each step costs whoever is in it (README.md). Stretches of different hours do not
+depend on each other, so that an hour settled again gives the same to the last digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from accounting.selfhosted.arrays import UNKNOWN, Bools, Ints
+from accounting.selfhosted.curve import Curve
+from accounting.selfhosted.idle import idle_us
+from accounting.selfhosted.lines import Lines, joined, lines_of
+from accounting.selfhosted.pieces import cut, place
+from accounting.selfhosted.pool import Cells, Pool
+from accounting.selfhosted.reasons import CHARGED, NOT_BILLED
+from accounting.selfhosted.requests import Requests, judge
+from accounting.selfhosted.state import Policy
+
+CHUNK = 50_000
+"""Pieces swept at once: enough to pay for numpy's calls, few enough to stay in the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """Shares of requests, and what the replicas did besides.
+
+    Attributes:
+        curve, policy: by which they were worked out; both stand on every charge.
+        lines: the shares.
+        reason: int8 codes of REASONS, by request. extrapolated: charged beyond the curve's measured range.
+        capacity_us: replica-microseconds paid for, by hour. in_flight_us, idle_us: worked out each by itself, together the same.
+        unproven_us: in flight with nothing but failed requests that show no evidence of steps.
+        variance_ps: measured less standard step time, by hour; None without a step ledger.
+    """
+
+    curve: Curve
+    policy: Policy
+    lines: Lines
+    reason: npt.NDArray[np.int8]
+    extrapolated: Bools
+    capacity_us: Ints
+    in_flight_us: Ints
+    idle_us: Ints
+    unproven_us: Ints
+    variance_ps: Ints | None = None
+
+
+def attribute(
+    curve: Curve, pool: Pool, requests: Requests, cells: Cells, policy: Policy = "switch", filled: Bools | None = None
+) -> Attribution:
+    """Shares of all requests that touch the cells. `filled`: requests whose times are not logged ones (`forward.complete_times`).
+
+    A request that ran on an unknown replica makes the pool fluid: R divided by replicas, quality estimated.
+    """
+    evidence = judge(requests, curve, pool.outside)
+    fluid = bool((requests.replica[evidence.ran] == UNKNOWN).any()) or bool((cells.replica == UNKNOWN).any())
+    if fluid:
+        cells = cells if bool((cells.replica == UNKNOWN).all()) else cells.as_fluid()
+        requests = replace(requests, replica=np.full(len(requests), UNKNOWN))
+    estimated = np.full(len(requests), fluid) if filled is None else filled | fluid
+    charged = evidence.reason == CHARGED
+    row, cell = place(requests, cells)
+    lengths = cells.end_at - cells.start_at
+    idle = lengths * cells.replicas
+    in_flight, unproven = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
+    shift = int(lengths.max()).bit_length()
+    found: list[Lines] = []
+    for chosen in _chunks(cell):
+        pieces = cut(requests, evidence, pool, cells, row[chosen], cell[chosen])
+        low, high = int(cell[chosen.start]), int(cell[chosen.stop - 1]) + 1
+        parts = cells.replicas[pieces.cell].astype(np.float64)
+        local = replace(pieces, cell=pieces.cell - low)
+        lines, swept = lines_of(curve, pool, policy, requests, charged, estimated, local, parts, high - low, shift)
+        found.append(replace(lines, hour=cells.hour[lines.hour + low]))
+        in_flight[low:high], unproven[low:high] = swept.in_flight_us, swept.unproven_us
+        idle[low:high] = idle_us(local, lengths[low:high], cells.replicas[low:high], shift)
+    lines = joined(found)
+    billed = np.zeros(len(requests), np.bool_)
+    billed[lines.row] = True
+    reason = np.where(charged & ~billed, np.int8(NOT_BILLED), evidence.reason)
+    flight, idle, nobody = (cells.by_hour(one) for one in (in_flight, idle, unproven))
+    return Attribution(
+        curve, policy, lines, reason, evidence.extrapolated & billed, cells.capacity_us(), flight, idle, nobody
+    )
+
+
+def _chunks(cell: Ints) -> Iterator[slice]:
+    """Runs of whole stretches of about CHUNK pieces."""
+    start = 0
+    while start < cell.size:
+        stop = int(np.searchsorted(cell, cell[min(start + CHUNK, cell.size) - 1], side="right"))
+        yield slice(start, stop)
+        start = stop

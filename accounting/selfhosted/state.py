@@ -1,0 +1,123 @@
+"""What was in a replica's steps at each instant, and how many steps a second did it run?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from accounting.selfhosted.arrays import Bools, Floats, Ints
+from accounting.selfhosted.curve import Curve
+from accounting.selfhosted.events import Events
+from accounting.selfhosted.pieces import Pieces
+from accounting.selfhosted.pool import Pool
+from accounting.selfhosted.windows import Load, Windows
+
+Policy = Literal["switch", "equal"]
+_STALLED = 1e-9
+"""Weight of an instant at which prompts alone run, for a decoding request: a mean over nothing but such instants stays defined."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Between each event and the next, of one replica (the mean of those at work in a fluid stretch).
+
+    Attributes:
+        prefill_steps, decode_steps: predicted steps (rho times length) for who is in that phase.
+        requests: R; at least 1. held: KV tokens of all in the step.
+        shared: seconds of a step that it costs whoever is in it. experts: seconds of its experts for one token.
+        blocked: memory kept a waiting request out.
+    """
+
+    prefill_steps: Floats
+    decode_steps: Floats
+    requests: Floats
+    held: Floats
+    shared: Floats
+    experts: Floats | None
+    blocked: Bools | None
+
+
+def state_of(
+    curve: Curve,
+    pool: Pool,
+    policy: Policy,
+    pieces: Pieces,
+    loads: Load,
+    windows: Windows,
+    parts: Floats,
+    events: Events,
+) -> State:
+    """The state, from what each piece brings in at its events and takes out again. `parts`: replicas of each piece's stretch."""
+    prefills, decodes = pieces.prefills.astype(np.int8), pieces.decodes.astype(np.int8)
+    prefilling = events.count(None, prefills, -prefills)
+    present = (prefilling + events.count(None, None, decodes, -decodes)).astype(np.float64)
+    busy = _busy(present, parts, events)
+    weight, alive = loads.positions, np.maximum(windows.steps, 1.0)
+    context, slope = weight * loads.context, weight * loads.context_slope
+    contexts = (
+        events.total(None, None, context, -context) + events.total(None, None, slope, -slope) * events.middle
+    ) / busy
+    positions = events.total(None, None, weight, -weight) / busy
+    work = windows.own / alive
+    prefill = events.total(None, work, -work) / busy
+    held = _held(pieces, loads, events) / busy
+    tokens = positions
+    if curve.moe:
+        tokens = positions + events.total(None, windows.tokens, -windows.tokens) / busy
+    requests = np.maximum(present / busy, 1.0)
+    blocked = _blocked(pool, pieces, loads, events, held, present / busy) if policy == "switch" else None
+    runs = np.where(present > 0, events.seconds, 0.0)
+    shared = curve.shared_seconds(requests, contexts)
+    experts = curve.e * curve.coverage(tokens) / np.maximum(tokens, 1.0) if curve.moe else None
+    if pool.order == "decode_first":
+        steps = runs / curve.step_seconds(positions, contexts, prefill, tokens)
+        return State(steps, steps, requests, held, shared, experts, blocked)
+    prompts = prefilling > 0
+    none = np.zeros(events.size)
+    alone = np.maximum(np.where(prompts, prefilling, present) / busy, 1.0)
+    of_prompts = runs / curve.step_seconds(none, none, prefill, tokens)
+    of_decodes = runs * np.where(prompts, _STALLED, 1.0) / curve.step_seconds(positions, contexts, none, positions)
+    return State(of_prompts, of_decodes, alone, held, shared, experts, blocked)
+
+
+def _busy(present: Floats, parts: Floats, events: Events) -> Floats:
+    """Replicas at work: all of a fluid stretch that have a request, requests spread evenly (R divided by replicas, 1 at least)."""
+    if bool((parts == 1.0).all()):
+        return np.ones(1)
+    return np.clip(present, 1.0, parts[events.order % (events.size // 4)])
+
+
+def _held(pieces: Pieces, loads: Load, events: Events) -> Floats:
+    """KV tokens held by all in the step; a prompt holds its blocks from admission."""
+    prompt = np.where(pieces.prefills, loads.held + loads.held_slope * pieces.first, 0.0)
+    kept = np.where(pieces.decodes, loads.held, 0.0)
+    slope = np.where(pieces.decodes, loads.held_slope, 0.0)
+    now = events.total(None, prompt, kept - prompt, -kept) + events.total(None, None, slope, -slope) * events.middle
+    return np.maximum(now, 1.0)
+
+
+def _blocked(pool: Pool, pieces: Pieces, loads: Load, events: Events, held: Floats, present: Floats) -> Bools | None:
+    """Where a request waits, a place in the batch is free, and the cache has no room for a waiting prompt of mean length."""
+    if pool.kv_capacity_tokens is None:
+        return None
+    prefills = pieces.prefills.astype(np.int8)
+    waiting = events.count(prefills, -prefills)
+    prompt = np.where(pieces.prefills, loads.held + loads.held_slope * pieces.first, 0.0)
+    needed = events.total(prompt, -prompt) / np.maximum(waiting, 1)
+    found = (waiting > 0) & (held + needed > pool.kv_capacity_tokens) & (present < pool.max_batch)
+    return found if bool(found.any()) else None
+
+
+def in_flight(pieces: Pieces, parts: Floats, events: Events, cells: int) -> tuple[Ints, Ints]:
+    """Replica-microseconds by stretch with a request in flight, and those of them with none that has evidence of steps."""
+    every, ran = np.ones(len(pieces), np.int8), pieces.ran.astype(np.int8)
+    most = parts[events.order % (events.size // 4)]
+    flight = np.minimum(events.count(every, None, None, -every), most)
+    proven = np.minimum(events.count(ran, None, None, -ran), most)
+    lengths = np.rint(events.seconds * 1e6)
+    whole, unproven = (
+        np.bincount(events.cell, weights=lengths * one, minlength=cells) for one in (flight, flight - proven)
+    )
+    return whole.astype(np.int64), unproven.astype(np.int64)

@@ -1,0 +1,122 @@
+"""With how many others did each request share its steps? Means over its windows, from integrals of one sweep over sorted events.
+
+README.md, "The sweep", has the formulas. Many stretches are swept at once, one after the other; between two events the state is
+constant, contexts are taken half way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from accounting.selfhosted.arrays import Bools, Floats, Ints
+from accounting.selfhosted.curve import Curve
+from accounting.selfhosted.events import Events, integral, line_up
+from accounting.selfhosted.pieces import Pieces
+from accounting.selfhosted.pool import Pool
+from accounting.selfhosted.state import Policy, State, in_flight, state_of
+from accounting.selfhosted.windows import Load, Windows
+
+Places = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Means over one phase of each piece, weighted by rho; 0 where the piece has no such phase.
+
+    Attributes:
+        shared: seconds of a step, its part of what the step costs whoever is in it.
+        step_share: its part of a step.
+        experts: seconds of a step's experts for one token.
+        kv_share: its part of the KV tokens held.
+        blocked: how much of the phase memory blocked admission.
+    """
+
+    shared: Floats
+    step_share: Floats
+    experts: Floats
+    kv_share: Floats
+    blocked: Floats
+
+
+@dataclass(frozen=True)
+class Swept:
+    """Attributes: prefill, decode by piece; in_flight_us, unproven_us: replica-microseconds by stretch."""
+
+    prefill: Phase
+    decode: Phase
+    in_flight_us: Ints
+    unproven_us: Ints
+
+
+def sweep(
+    curve: Curve,
+    pool: Pool,
+    policy: Policy,
+    pieces: Pieces,
+    loads: Load,
+    windows: Windows,
+    parts: Floats,
+    cells: int,
+    shift: int,
+) -> Swept:
+    """`pieces.cell` runs from 0 to `cells` - 1; no stretch is as long as 2^`shift` microseconds; `parts`: its replicas, by piece."""
+    events = line_up(shift, pieces.cell, pieces.received, windows.began, pieces.first, pieces.end)
+    state = state_of(curve, pool, policy, pieces, loads, windows, parts, events)
+    began, first, end = events.rank_of(1), events.rank_of(2), events.rank_of(3)
+    prompt = loads.held + loads.held_slope * pieces.first
+    of_steps = _Integrals(state, state.prefill_steps, events)
+    prefill = of_steps.over(began, first, pieces.prefills, prompt, None)
+    if state.decode_steps is not state.prefill_steps:
+        of_steps = _Integrals(state, state.decode_steps, events)
+    decode = of_steps.over(first, end, pieces.decodes, loads.held, loads.held_slope)
+    return Swept(prefill, decode, *in_flight(pieces, parts, events, cells))
+
+
+class _Integrals:
+    """Integrals over predicted steps; what is divided by held tokens comes twice, plain and times the moment."""
+
+    def __init__(self, state: State, steps: Floats, events: Events) -> None:
+        by_held = steps / state.held
+        free = steps if state.blocked is None else np.where(state.blocked, 0.0, steps)
+        equal = free / state.requests
+        self.steps = integral(steps)
+        self.equal = integral(equal)
+        self.constant = float(state.shared[0]) if bool((state.shared == state.shared[0]).all()) else None
+        self.shared = integral(equal * state.shared)
+        self.experts = None if state.experts is None else integral(steps * state.experts)
+        self.held, self.held_later = integral(by_held), integral(by_held * events.middle)
+        self.blocked: tuple[Floats, ...] | None = None
+        if state.blocked is not None:
+            full, seconds = np.where(state.blocked, by_held, 0.0), state.shared
+            parts = (
+                np.where(state.blocked, steps, 0.0),
+                full,
+                full * events.middle,
+                full * seconds,
+                full * events.middle * seconds,
+            )
+            self.blocked = tuple(integral(one) for one in parts)
+
+    def over(self, start: Places, stop: Places, has: Bools, held: Floats, slope: Floats | None) -> Phase:
+        """Means from the event at place `start` to that at place `stop`; the piece holds held + slope * moment tokens."""
+
+        def between(sums: Floats) -> Floats:
+            return np.asarray(sums[stop] - sums[start])
+
+        def of_held(plain: Floats, later: Floats) -> Floats:
+            return held * between(plain) if slope is None else held * between(plain) + slope * between(later)
+
+        steps = between(self.steps)
+        scale = np.where(has, 1.0, 0.0) / np.where(steps > 0, steps, 1.0)
+        step_share, shared = between(self.equal), between(self.shared)
+        blocked = np.zeros(steps.size)
+        if self.blocked is not None:
+            blocked = between(self.blocked[0])
+            step_share = step_share + of_held(self.blocked[1], self.blocked[2])
+            shared = shared + of_held(self.blocked[3], self.blocked[4])
+        experts = np.zeros(steps.size) if self.experts is None else between(self.experts) * scale
+        kv_share = of_held(self.held, self.held_later)
+        return Phase(shared * scale, step_share * scale, experts, kv_share * scale, blocked * scale)
