@@ -48,8 +48,7 @@ class FlashInferAttention:
     def write(self, key: Tensor, value: Tensor | None, cache: LayerCache, group: GroupMetadata) -> None:
         if value is None:
             raise ProbeError("attention_backend 'flashinfer' doesn't run MLA layers; use 'triton'")
-        cache.key.flatten(0, 1)[group.slot_mapping] = key
-        cache.value.flatten(0, 1)[group.slot_mapping] = value
+        cache.store(key, value, group.slot_mapping)
 
     def attend(
         self, query: Tensor, cache: LayerCache, group: GroupMetadata, spec: AttentionSpec, sinks: Tensor | None

@@ -27,9 +27,7 @@ class TritonAttention:
             group.plan = device_tables(batch, group)
 
     def write(self, key: Tensor, value: Tensor | None, cache: LayerCache, group: GroupMetadata) -> None:
-        cache.key.flatten(0, 1)[group.slot_mapping] = key
-        if value is not None:
-            cache.value.flatten(0, 1)[group.slot_mapping] = value
+        cache.store(key, value, group.slot_mapping)
 
     def attend(
         self, query: Tensor, cache: LayerCache, group: GroupMetadata, spec: AttentionSpec, sinks: Tensor | None

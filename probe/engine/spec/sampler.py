@@ -47,13 +47,17 @@ class SpeculativeSampler:
         self.stats = AcceptanceStats()
 
     def __call__(self, logits: Tensor, sequence: Sequence, draft: Draft | None) -> list[int]:
-        """`logits` [k + 1, V], for the last token and the k drafted ones; 1 to k + 1 tokens."""
-        drafted = draft.token_ids if draft else ()
+        """`logits` [k + 1, V], for the last token and the k drafted ones; 1 to k + 1 tokens.
+
+        Of a longer draft only the first k count: the scheduler may have cut it to its token budget.
+        """
+        k = logits.shape[0] - 1
+        drafted = draft.token_ids[:k] if draft else ()
         if not drafted and sequence.params.temperature == 0.0:
             return [int(logits[0].argmax())]
         p = probabilities(logits, sequence.params)[None]
         tokens = torch.tensor([drafted], dtype=torch.long, device=logits.device).view(1, len(drafted))
-        q = one_hot(tokens, p.shape[-1]) if draft is None or draft.probs is None else draft.probs[None].to(p)
+        q = one_hot(tokens, p.shape[-1]) if draft is None or draft.probs is None else draft.probs[None, :k].to(p)
         uniforms = torch.tensor([self.uniforms(sequence, len(drafted) + 1)], dtype=torch.float64, device=logits.device)
         verified = verify(p, q, tokens, uniforms)
         kept = int(verified.num_accepted[0])

@@ -49,7 +49,7 @@ class SyntheticAcceptance:
         self._uniform = uniform or random.Random(0).random
 
     def __call__(self, logits: Tensor, sequence: Sequence, draft: Draft | None) -> list[int]:
-        drafted = draft.token_ids if draft else ()
+        drafted = draft.token_ids[: logits.shape[0] - 1] if draft else ()
         kept = 0
         while kept < len(drafted) and self._uniform() < self.rates[min(kept, len(self.rates) - 1)]:
             kept += 1
