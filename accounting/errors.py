@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 
 class TokencogsError(Exception):
     """Base of every error this project raises on purpose; the message names the field and the value."""
@@ -31,6 +33,17 @@ class InconsistentUsage(InvalidInput):
 
 class NoPriceInForce(TokencogsError):
     """No tariff row applies to an event where a caller asked for a price and not for a status."""
+
+
+class MissingRate(InvalidInput):
+    """No exchange rate is known for a currency on a day; the message names both."""
+
+    def __init__(self, currency: str, on: date, days_back: int) -> None:
+        reason = (
+            f"no exchange rate is known for {on.isoformat()} or the {days_back} days before it; "
+            "load newer rates with `tokencogs fx import`"
+        )
+        super().__init__("currency", f"{currency} on {on.isoformat()}", reason)
 
 
 class PriceBookError(TokencogsError):

@@ -151,9 +151,9 @@ def split(total: int, weights: Sequence[int], ids: Sequence[str]) -> list[int]:
     return [sign * part for part in parts]
 
 
-def round_to_cents(minor: int) -> int:
-    """Whole cents of a cost in minor units, half to even."""
-    return int(_WIDE.quantize(from_minor(minor), Decimal("0.01")).scaleb(CENT_SCALE))
+def round_to_cents(minor: int, digits: int = CENT_SCALE) -> int:
+    """Whole cents of a cost in minor units, half to even; `digits`: decimals of the currency's smallest unit (yen: 0)."""
+    return int(_WIDE.quantize(from_minor(minor), Decimal(1).scaleb(-digits)).scaleb(digits))
 
 
 def statement_cents(lines: Sequence[int], ids: Sequence[str]) -> list[int]:

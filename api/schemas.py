@@ -129,6 +129,11 @@ class ReportParameters(Answer):
     )
     group_by: str | None = Field(default=None, description="names with commas between; default: the report's own")
     limit: int | None = Field(default=None, description="at most this many detail rows; totals stay whole")
+    currency: str | None = Field(
+        default=None,
+        description="ISO 4217 code: all amounts in this currency, each day at its own rate; default: a block a billing currency",
+        examples=["EUR"],
+    )
     format: Literal["json", "csv"] = "json"
 
 

@@ -12,6 +12,7 @@ COMMANDS = {
     "db": "accounting.cli.db:db",
     "demo": "accounting.cli.demo:demo",
     "exceptions": "accounting.cli.exceptions:exceptions",
+    "fx": "accounting.cli.fx:fx",
     "ingest": "accounting.cli.ingest:ingest",
     "key": "accounting.cli.key:key",
     "plan": "accounting.cli.plan:plan",

@@ -24,6 +24,7 @@ _NAMES = "\n\n".join(
     epilog=example(
         "tokencogs report cost-of-revenue --from 2026-10-01 --to 2026-11-01 --tenant demo",
         "tokencogs report user-margin --from 2026-10-01 --to 2026-11-01 --limit 10 --format csv",
+        "tokencogs report cost-of-revenue --from 2026-10-01 --to 2026-11-01 --currency EUR",
     ),
 )
 @click.argument("name", type=click.Choice(sorted(REPORTS)))
@@ -32,6 +33,9 @@ _NAMES = "\n\n".join(
 @click.option("--tz", help="IANA zone whose days and months are meant; default: the tenant's.")
 @click.option("--group-by", help="Names with commas between; default: the report's own.")
 @click.option("--limit", type=click.IntRange(1), help="At most this many detail rows.")
+@click.option(
+    "--currency", help="One currency for all amounts, each day at its own rate (see tokencogs fx); default: as billed."
+)
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 @tenant_option
 def report(
@@ -41,12 +45,13 @@ def report(
     tz: str | None,
     group_by: str | None,
     limit: int | None,
+    currency: str | None,
     form: str,
     tenant: str | None,
 ) -> None:
     engine = app_engine()
     settings = context(engine, chosen(tenant))
-    query = ReportQuery.parse(start, end, tz or settings.reporting_tz, group_by, limit)
+    query = ReportQuery.parse(start, end, tz or settings.reporting_tz, group_by, limit, currency)
     found = run(engine, settings, name, query)
     if form == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(found.to_json())))

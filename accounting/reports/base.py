@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from accounting.reports import render
 from accounting.reports.query import ReportQuery
 
-Kind = Literal["text", "count", "money", "percent"]
+if TYPE_CHECKING:
+    from accounting.reports.convert import Conversion
+
+Kind = Literal["text", "count", "money", "percent", "number"]
 Row = dict[str, Any]
 
 
@@ -76,6 +79,7 @@ class Report:
         coverage: what the amounts stand on (coverage.py).
         footer: control totals and reconciliations.
     """
+        conversions: what was converted, day by day, where one currency was asked for (convert.py).
 
     name: str
     query: ReportQuery
@@ -84,6 +88,7 @@ class Report:
     coverage: list[Row]
     footer: list[Footer] = field(default_factory=list)
 
+    conversions: list[Conversion] = field(default_factory=list)
     @property
     def rows(self) -> list[Row]:
         """Detail rows, in order."""

@@ -11,19 +11,19 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Engine, bindparam, text
-from sqlalchemy.dialects.postgresql import ARRAY, TIMESTAMP
+from sqlalchemy import Engine, text
 
 from accounting.errors import InvalidInput
 from accounting.reports.base import Column, Footer, Node, Report, Row
+from accounting.reports.convert import Conversion, Converter
+from accounting.reports.cost_sums import CostSums
 from accounting.reports.coverage import coverage, excepted
 from accounting.reports.exact import ZERO
 from accounting.reports.query import ReportQuery
-from accounting.reports.reconcile import control, footer
+from accounting.reports.reconcile import Control, control, footer
 from accounting.reports.slices import Slice, labels, slices
-from accounting.reports.source import rollup
 from accounting.reports.statement_lines import LINES, UNMAPPED, PurposePolicy, read_policy
-from accounting.reports.sums import COSTS, Sums, measures
+from accounting.reports.sums import COSTS, Sums
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
@@ -36,21 +36,14 @@ GRAINS = ("month", "day")
 DIMENSIONS = ("seller", "model", "purpose")
 GROUP_BY = (*GRAINS, *DIMENSIONS)
 
-# The slice of a bucket, 1 for the first. The array is read once, in a subquery, as its cast from text would be made for every row.
-_SLICE = "width_bucket(bucket, (SELECT :starts))"
-_SUMS = f"""
-    SELECT {{slice}} AS slice, seller, model, purpose, charge_status, billing_currency, {measures()}
-    FROM {{rollup}} WHERE tenant = :tenant AND bucket >= :since AND bucket < :until GROUP BY 1, 2, 3, 4, 5, 6
-"""
-_STARTS = bindparam("starts", type_=ARRAY(TIMESTAMP(timezone=True)))
-
 
 def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
     """The cost-of-revenue statement of a period.
 
     Detail rows: statement line x seller x model, or the dimensions in `group_by` (seller, model, purpose); columns: local months,
     or days where `group_by` has `day`; amounts are effective cost, with list, contracted and billed totals beside. A subtotal a
-    line and a total; a currency each. A cell without usage is 0; one whose usage is all unpriced is None.
+    line and a total; a currency each, or all in `query.currency`, day by day (convert.py). A cell without usage is 0; one whose
+    usage is all unpriced is None.
     """
     query.check_group_by(GROUP_BY)
     if query.limit is not None:
@@ -61,16 +54,36 @@ def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) 
         connection.execute(text("SET LOCAL work_mem = '64MB'"))
         policy = read_policy(connection)
         parts = slices(query, grain, policy.starts)
-        found = _read(connection, context, query, parts)
+        sums = CostSums(connection, context, query)
+        if query.currency is None:
+            found, converter = sums.as_booked(parts), None
+        else:
+            found, converter = sums.converted(parts, query.currency)
         checked = control(connection, context, query)
         waiting = excepted(connection, context, query.since, query.until)
     columns = _columns(dimensions, labels(parts))
-    currencies = sorted({context.billing_currency, *(row.billing_currency for row in found)})
+    if query.currency is None:
+        currencies = sorted({context.billing_currency, *(row.billing_currency for row in found)})
+    else:
+        currencies = [query.currency]
     outline = [_total(currency, found, parts, policy, dimensions) for currency in currencies]
+    feet, conversions = _footer(outline, converter, checked)
+    return Report(NAME, query, columns, tuple(outline), coverage(found, waiting), feet, conversions)
+
+
+def _footer(
+    outline: Sequence[Node], converter: Converter | None, checked: Control
+) -> tuple[list[Footer], list[Conversion]]:
+    """What ties each total to the ledger; a converted one first to its days, then these to the ledger, currency by currency."""
+    reported = {node.row["billing_currency"]: node.row["effective_cost"] for node in outline}
     feet: list[Footer] = []
-    for node in outline:
-        feet += footer(node.row["billing_currency"], node.row["effective_cost"], checked)
-    return Report(NAME, query, columns, tuple(outline), coverage(found, waiting), feet)
+    if converter is not None:
+        feet = converter.footer("effective_cost", reported[converter.to_currency] or ZERO)
+        reported = dict(converter.by_currency("effective_cost"))
+        reported |= {currency: ZERO for currency in checked.incurred if currency not in reported}
+    for currency, amount in sorted(reported.items()):
+        feet += footer(currency, amount, checked)
+    return feet, [] if converter is None else converter.conversions()
 
 
 def _breakdown(query: ReportQuery) -> tuple[Any, tuple[str, ...]]:
@@ -79,15 +92,6 @@ def _breakdown(query: ReportQuery) -> tuple[Any, tuple[str, ...]]:
         raise InvalidInput("group_by", ",".join(query.group_by), "month and day exclude each other")
     dimensions = tuple(name for name in query.group_by if name in DIMENSIONS)
     return grains[0] if grains else "month", dimensions or ("seller", "model")
-
-
-def _read(connection: Connection, context: TenantContext, query: ReportQuery, parts: Sequence[Slice]) -> Sequence[Any]:
-    period = {"tenant": context.tenant, "since": query.since, "until": query.until}
-    table = rollup(query, context)
-    if len(parts) == 1:
-        return connection.execute(text(_SUMS.format(slice="1", rollup=table)), period).all()
-    statement = text(_SUMS.format(slice=_SLICE, rollup=table)).bindparams(_STARTS)
-    return connection.execute(statement, {**period, "starts": [part.start for part in parts]}).all()
 
 
 def _columns(dimensions: tuple[str, ...], periods: list[str]) -> tuple[Column, ...]:

@@ -23,6 +23,11 @@ def minus(left: Decimal, right: Decimal) -> Decimal:
     return _EXACT.subtract(left, right)
 
 
+def exact_product(left: Decimal, right: Decimal) -> Decimal:
+    """Product of two numbers of which at least one is no amount, as an amount and a rate."""
+    return _EXACT.multiply(left, right)
+
+
 def total(amounts: Iterable[Decimal]) -> Decimal:
     """Sum of amounts; 0 for none."""
     result = ZERO

@@ -11,6 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from accounting.errors import InvalidInput
+from accounting.pricing.currency_codes import currency_code
 
 BUCKET = timedelta(minutes=15)
 EARLIEST, LATEST = date(1970, 1, 1), date(2200, 1, 1)
@@ -30,6 +31,7 @@ class ReportQuery:
         tz: IANA zone whose days and months are meant.
         group_by: names the report allows; empty: the report's own default.
         limit: at most this many detail rows; None: all.
+        currency: ISO 4217 code of the one currency all amounts are converted to; None: one block a billing currency.
     """
 
     start: date | datetime
@@ -37,16 +39,25 @@ class ReportQuery:
     tz: str = "UTC"
     group_by: tuple[str, ...] = ()
     limit: int | None = None
+    currency: str | None = None
 
     def __post_init__(self) -> None:
         if self.until <= self.since:
             raise InvalidInput("to", _text(self.end), f"must be after from {_text(self.start)}")
         if self.limit is not None and (isinstance(self.limit, bool) or self.limit < 1):
             raise InvalidInput("limit", self.limit, "a whole number from 1 is expected")
+        if self.currency is not None:
+            currency_code(self.currency)
 
     @classmethod
     def parse(
-        cls, start: str, end: str, tz: str, group_by: str | Iterable[str] | None = None, limit: int | None = None
+        cls,
+        start: str,
+        end: str,
+        tz: str,
+        group_by: str | Iterable[str] | None = None,
+        limit: int | None = None,
+        currency: str | None = None,
     ) -> ReportQuery:
         """Reads text as it stands in a URL or on a command line.
 
@@ -54,11 +65,11 @@ class ReportQuery:
             start, end: RFC 3339 day (2026-02-01) or date-time with offset (2026-02-01T00:00:00+05:30).
             group_by: names, or one text of names with commas between.
 
-        Raises InvalidInput with the field (`from`, `to`, `tz`, `group_by`, `limit`) and the value.
+        Raises InvalidInput with the field (`from`, `to`, `tz`, `group_by`, `limit`, `currency`) and the value.
         """
         names = group_by.split(",") if isinstance(group_by, str) else list(group_by or ())
         grouped = tuple(name.strip() for name in names if name.strip())
-        return cls(_when("from", start), _when("to", end), tz, grouped, limit)
+        return cls(_when("from", start), _when("to", end), tz, grouped, limit, currency)
 
     @property
     def zone(self) -> ZoneInfo:
@@ -97,6 +108,7 @@ class ReportQuery:
             "tz": self.tz,
             "group_by": list(self.group_by),
             "limit": self.limit,
+            "currency": self.currency,
             "since": _utc_text(self.since),
             "until": _utc_text(self.until),
         }

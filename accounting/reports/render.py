@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from accounting.money import format_plain
-from accounting.reports.footing import Cents, printed
+from accounting.reports.footing import Cents, cent_digits, printed
 
 if TYPE_CHECKING:
     from accounting.reports.base import Column, Footer, Node, Report
+    from accounting.reports.convert import Conversion
 
 UNKNOWN = "-"
 _EXTRA = ("amount", "event_share", "token_share", "note")
@@ -28,14 +30,17 @@ def to_json(report: Report) -> dict[str, Any]:
         "totals": [_plain(row) for row in report.totals],
         "coverage": [_plain(row) for row in report.coverage],
         "footer": [_plain(vars(line)) for line in report.footer],
+        "conversions": [_plain(vars(line)) for line in report.conversions],
     }
 
 
 def to_csv(report: Report) -> str:
-    """One heading and one width throughout: details above their totals, then `coverage:STATUS` and `footer:NAME` rows; unknown is empty."""
+    """One heading and one width throughout: details above their totals, then `coverage:STATUS`, `footer:NAME` and, with columns of their
+    own, `conversion:MEASURE` rows; unknown is empty."""
     names = [column.name for column in report.columns]
+    told = [name for name in vars(report.conversions[0]) if name != "amount"] if report.conversions else []
     text = io.StringIO()
-    writer = csv.DictWriter(text, [*names, *_EXTRA], restval="", extrasaction="ignore", lineterminator="\r\n")
+    writer = csv.DictWriter(text, [*names, *_EXTRA, *told], restval="", extrasaction="ignore", lineterminator="\r\n")
     writer.writeheader()
     for node in report.nodes():
         writer.writerow(_plain(node.row))
@@ -43,6 +48,8 @@ def to_csv(report: Report) -> str:
         writer.writerow(_plain({**row, "row": f"coverage:{row['status']}"}))
     for line in report.footer:
         writer.writerow(_plain({**vars(line), "row": f"footer:{line.name}"}))
+    for conversion in report.conversions:
+        writer.writerow(_plain({**vars(conversion), "row": f"conversion:{conversion.measure}"}))
     return text.getvalue()
 
 
@@ -60,6 +67,8 @@ def to_table(report: Report) -> str:
         _aligned([[column.name for column in columns], *lines], [column.kind == "text" for column in columns]),
         _aligned([_COVERAGE, *(_coverage_cells(row) for row in report.coverage)], [True, False, False, False, False]),
         _aligned([_footer_cells(line) for line in report.footer], [True, False, True, True]),
+        _aligned(_conversion_lines(report.conversions), [True, True, True, False, True, False, False]),
+        "\n".join(dict.fromkeys(_origin(line) for line in report.conversions)),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -77,12 +86,35 @@ def _footer_cells(line: Footer) -> list[str]:
     return [line.name, format_plain(line.amount), line.billing_currency, line.note]
 
 
+def _conversion_lines(conversions: Sequence[Conversion]) -> list[list[str]]:
+    if not conversions:
+        return []
+    heading = ["conversion", "day", "from", "amount", "rate_date", "rate", f"in {conversions[0].to_currency}"]
+    lines = [
+        [
+            line.measure,
+            line.day.isoformat(),
+            line.from_currency,
+            format_plain(line.amount),
+            line.rate_date.isoformat(),
+            format_plain(line.rate),
+            format_plain(line.converted),
+        ]
+        for line in conversions
+    ]
+    return [heading, *lines]
+
+
+def _origin(line: Conversion) -> str:
+    return f"rates: {line.source} ({line.source_version}); {line.rule}"
+
+
 def _currency(report: Report, several: bool) -> str:
     return "" if several or not report.outline else f"  {report.outline[0].row['billing_currency']}"
 
 
 def _cells(node: Node, cents: Cents, columns: Sequence[Column]) -> list[str]:
-    cells = [_cell(node.row[column.name], column, cents) for column in columns]
+    cells = [_cell(node.row[column.name], column, cents, cent_digits(node.row)) for column in columns]
     if columns[0].kind == "text" and node.row["row"] not in ("detail", "user"):
         cells[0] = (
             f"{node.row['row']} {cells[0]}".strip().replace("_", " ") if cells[0] else node.row["row"].replace("_", " ")
@@ -90,19 +122,19 @@ def _cells(node: Node, cents: Cents, columns: Sequence[Column]) -> list[str]:
     return cells
 
 
-def _cell(value: Any, column: Column, cents: Cents) -> str:
+def _cell(value: Any, column: Column, cents: Cents, digits: int) -> str:
     if column.kind == "text":
         return value or ""
     if value is None:
         return UNKNOWN
     if column.kind == "money":
-        return _cents(cents.get(column.name, 0))
+        return _cents(cents.get(column.name, 0), digits)
     return f"{value:,}" if column.kind == "count" else format_plain(value)
 
 
-def _cents(value: int) -> str:
-    sign, (units, rest) = "-" if value < 0 else "", divmod(abs(value), 100)
-    return f"{sign}{units:,}.{rest:02d}"
+def _cents(value: int, digits: int) -> str:
+    sign, (units, rest) = "-" if value < 0 else "", divmod(abs(value), 10**digits)
+    return f"{sign}{units:,}.{rest:0{digits}d}" if digits else f"{sign}{units:,}"
 
 
 def _aligned(lines: Sequence[Sequence[str]], left: Sequence[bool]) -> str:
@@ -120,4 +152,10 @@ def _aligned(lines: Sequence[Sequence[str]], left: Sequence[bool]) -> str:
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: format_plain(value) if isinstance(value, Decimal) else value for name, value in row.items()}
+    return {name: _written(value) for name, value in row.items()}
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return format_plain(value)
+    return value.isoformat() if isinstance(value, date) else value

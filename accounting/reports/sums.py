@@ -10,13 +10,13 @@ from accounting.reports.exact import ZERO, plus
 COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
 
 
-def measures(costs: tuple[str, ...] = COSTS) -> str:
-    """SQL of the sums of rollup rows that `Sums` adds, named as it expects them."""
+def measures(costs: tuple[str, ...] = COSTS, *, rated: bool = False) -> str:
+    """SQL of the sums of rollup rows that `Sums` adds, named as it expects them; `rated`: of cost x rate (convert.py, JOIN)."""
     sums = [
         "sum(events)::bigint AS events",
         "sum(uncached_input_tokens + cache_read_tokens + cache_write_tokens)::bigint AS input_tokens",
         "sum(output_tokens)::bigint AS output_tokens",
-        *(f"sum({name}) AS {name}" for name in costs),
+        *(f"coalesce(sum({name} * rate), 0) AS {name}" if rated else f"sum({name}) AS {name}" for name in costs),
     ]
     return ", ".join(sums)
 

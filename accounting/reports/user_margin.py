@@ -15,16 +15,17 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from accounting.errors import InvalidInput
-from accounting.money import from_minor
 from accounting.reports.base import Column, Footer, Node, Report, Row
+from accounting.reports.convert import JOIN, PARAMETERS, Converter
 from accounting.reports.coverage import coverage, excepted
-from accounting.reports.exact import ZERO, minus, percent
+from accounting.reports.earned_by_day import Earned
+from accounting.reports.exact import ZERO, minus, percent, plus
 from accounting.reports.query import ReportQuery, day_start
 from accounting.reports.reconcile import control
 from accounting.reports.statement_lines import FREE_TIER, USER_FACING
 from accounting.reports.sums import Sums, measures
 from accounting.revenue.plans import running
-from accounting.revenue.recognise import Subscription, recognised
+from accounting.revenue.recognise import Subscription
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
@@ -36,11 +37,23 @@ GROUP_BY: tuple[str, ...] = ()
 NO_PLAN = "none"
 COST = ("effective_cost",)
 
-_SUMS = text(
-    f"""
+_SUMS = """
     SELECT CASE WHEN purpose = ANY(:user_facing) THEN user_id ELSE '' END AS user_id, purpose = ANY(:user_facing) AS user_facing,
-           purpose = ANY(:free_tier) AS free_tier, charge_status, billing_currency, {measures(COST)}
-    FROM rollup_user_day WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1, 2, 3, 4, 5
+           purpose = ANY(:free_tier) AS free_tier, charge_status, {currency} AS billing_currency, {measures}
+    FROM rollup_user_day {join} WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1, 2, 3, 4, 5
+"""
+_AS_BOOKED = text(_SUMS.format(currency="billing_currency", measures=measures(COST), join=""))
+_CONVERTED = text(
+    _SUMS.format(
+        currency="CAST(:to_currency AS text)",
+        measures=measures(COST, rated=True),
+        join=JOIN.format(day_no="day - CAST(:first AS date) + 1"),
+    )
+).bindparams(*PARAMETERS)
+_BY_DAY = text(
+    """
+    SELECT day, billing_currency, sum(effective_cost) AS amount FROM rollup_user_day
+    WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1, 2 HAVING bool_or(effective_cost <> 0)
     """
 )
 _LEDGER = text(
@@ -78,26 +91,40 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
     query.check_group_by(GROUP_BY)
     first, until = _days(query, context)
     parameters = {"tenant": context.tenant, "first": first, "until": until}
+    asked = {**parameters, "user_facing": list(USER_FACING), "free_tier": list(FREE_TIER)}
+    converter: Converter | None = None
     with read_only(engine, context.tenant) as connection:
-        found = connection.execute(
-            _SUMS, {**parameters, "user_facing": list(USER_FACING), "free_tier": list(FREE_TIER)}
-        ).all()
         subscriptions = running(connection, context, first, until)
+        earned = Earned(subscriptions, first, until)
+        if query.currency is None:
+            found, revenue = connection.execute(_AS_BOOKED, asked).all(), earned.as_billed()
+        else:
+            booked = {(row.day, row.billing_currency): row.amount for row in connection.execute(_BY_DAY, parameters)}
+            amounts = {"effective_cost": booked, "recognised_revenue": earned.by_day}
+            converter = Converter.read(connection, query.currency, amounts)
+            rated = asked | {"to_currency": query.currency} | converter.parameters(query.days())
+            found, revenue = converter.rounded(connection.execute(_CONVERTED, rated), COST), earned.converted(converter)
         ledger = {row.billing_currency: row.incurred for row in connection.execute(_LEDGER, parameters)}
         statement = control(connection, context, query).incurred
         waiting = excepted(connection, context, query.since, query.until)
-    revenue = recognised(subscriptions, first, until)
     plans = _plans(subscriptions)
+    billed = {context.billing_currency, *ledger, *(currency for _, currency in revenue)}
     outline: list[Node] = []
-    feet: list[Footer] = []
-    for currency in sorted({context.billing_currency, *ledger, *(currency for _, currency in revenue)}):
-        earned = {user: minor for (user, of), minor in revenue.items() if of == currency}
-        nodes = _outline(
-            currency, [row for row in found if row.billing_currency == currency], earned, plans, query.limit
-        )
+    reported: dict[str, Decimal] = {}
+    for currency in sorted(billed) if query.currency is None else [query.currency]:
+        own = {user: amount for (user, of), amount in revenue.items() if of == currency}
+        nodes = _outline(currency, [row for row in found if row.billing_currency == currency], own, plans, query.limit)
         outline += nodes
-        feet += _footer(currency, nodes[0].row["effective_cost"], ledger, statement)
-    return Report(NAME, query, COLUMNS, tuple(outline), coverage(found, waiting), feet)
+        reported[currency] = nodes[0].row["effective_cost"] or ZERO
+    feet: list[Footer] = []
+    if converter is not None:
+        feet += converter.footer("effective_cost", outline[0].row["effective_cost"] or ZERO)
+        feet += converter.footer("recognised_revenue", outline[0].row["recognised_revenue"])
+        reported = dict.fromkeys(ledger, ZERO) | converter.by_currency("effective_cost")
+    for currency, amount in sorted(reported.items()):
+        feet += _footer(currency, amount, ledger, statement)
+    conversions = [] if converter is None else converter.conversions()
+    return Report(NAME, query, COLUMNS, tuple(outline), coverage(found, waiting), feet, conversions)
 
 
 def _days(query: ReportQuery, context: TenantContext) -> tuple[date, date]:
@@ -125,9 +152,9 @@ def _plans(subscriptions: Iterable[Subscription]) -> dict[str, str]:
 
 
 class _Account:
-    """What one row stands for: revenue in minor units, and sums of its lines in and out of the free tier."""
+    """What one row stands for: revenue in currency units, and sums of its lines in and out of the free tier."""
 
-    def __init__(self, revenue: int = 0) -> None:
+    def __init__(self, revenue: Decimal = ZERO) -> None:
         self.revenue = revenue
         self.sums, self.free, self.paid = Sums(COST), Sums(COST), Sums(COST)
 
@@ -136,7 +163,7 @@ class _Account:
         (self.free if row.free_tier else self.paid).add(row)
 
     def merge(self, other: _Account) -> None:
-        self.revenue += other.revenue
+        self.revenue = plus(self.revenue, other.revenue)
         self.sums.merge(other.sums)
         self.free.merge(other.free)
         self.paid.merge(other.paid)
@@ -147,7 +174,7 @@ class _Account:
         return rest
 
     def row(self, kind: str, currency: str, user: str | None = None, plans: str | None = None) -> Row:
-        revenue, cost = from_minor(self.revenue), self.sums.cost("effective_cost")
+        revenue, cost = self.revenue, self.sums.cost("effective_cost")
         margin = None if cost is None else minus(revenue, cost)
         return {
             "row": kind,
@@ -164,7 +191,7 @@ class _Account:
 
 
 def _outline(
-    currency: str, found: Sequence[Any], earned: dict[str, int], plans: dict[str, str], limit: int | None
+    currency: str, found: Sequence[Any], earned: dict[str, Decimal], plans: dict[str, str], limit: int | None
 ) -> list[Node]:
     """The total with what it is the sum of, and beside it the total without free tier."""
     users = {user: _Account(revenue) for user, revenue in earned.items()}
@@ -195,12 +222,12 @@ def _outline(
 
 
 def _footer(
-    currency: str, reported: Decimal | None, ledger: dict[str, Decimal], statement: Mapping[str, Decimal]
+    currency: str, reported: Decimal, ledger: dict[str, Decimal], statement: Mapping[str, Decimal]
 ) -> list[Footer]:
     own, other = ledger.get(currency, ZERO), statement.get(currency, ZERO)
     lines = [
         ("ledger_total", own, "effective cost of the ledger by user and reporting day, summed without grouping"),
-        ("difference", minus(reported or ZERO, own), "report less ledger; 0 or the report is wrong"),
+        ("difference", minus(reported, own), "report less ledger; 0 or the report is wrong"),
         ("cost_of_revenue_total", other, "total of the cost-of-revenue statement of the same period"),
         (
             "cost_of_revenue_difference",

@@ -38,7 +38,7 @@ def get_report(
 ) -> Response:
     """One report for [from, to) with its totals, coverage and control totals; money at full precision."""
     zone = asked.tz or principal.context.reporting_tz
-    query = ReportQuery.parse(asked.start, asked.end, zone, asked.group_by, asked.limit)
+    query = ReportQuery.parse(asked.start, asked.end, zone, asked.group_by, asked.limit, asked.currency)
     report = run(service.engine, principal.context, name, query)
     if asked.format == "csv":
         disposition = {"Content-Disposition": f'attachment; filename="{report.name}.csv"'}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,3 +93,14 @@ def test_a_difference_is_of_the_printed_cents() -> None:
     row: Row = {"row": "total", "revenue": Decimal("23.571"), "cost": Decimal("0.386"), "margin": Decimal("23.185")}
     ((_, cents),) = printed([Node(row)], columns)
     assert cents == {"revenue": 2357, "cost": 39, "margin": 2318}
+
+
+@pytest.mark.parametrize(
+    ("currency", "total", "parts"), [("JPY", 2, [1, 1]), ("USD", 150, [75, 75]), ("KWD", 1500, [750, 750])]
+)
+def test_a_cent_is_the_smallest_unit_of_the_currency(currency: str, total: int, parts: list[int]) -> None:
+    # 1.5 half to even is 2 yen; two lines of 0.75 share them.
+    detail = Node({"row": "detail", "billing_currency": currency, "cost": Decimal("0.75")})
+    root = Node({"row": "total", "billing_currency": currency, "cost": Decimal("1.5")}, (detail, detail))
+    lines = printed([root], [Column("cost", "money")])
+    assert [cents["cost"] for _, cents in lines] == [*parts, total]

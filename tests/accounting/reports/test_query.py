@@ -88,6 +88,7 @@ def test_parameters_say_what_was_asked_and_which_instants_it_is() -> None:
         "tz": "Asia/Kolkata",
         "group_by": ["seller"],
         "limit": 5,
+        "currency": None,
         "since": "2026-01-31T18:30:00Z",
         "until": "2026-02-28T18:30:00Z",
     }
