@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
-from probe.engine.attention.triton_common import device_tables
+from probe.engine.attention.triton_common import FixedTables, device_tables
 from probe.engine.attention.triton_decode import decode
 from probe.engine.attention.triton_prefill import prefill
 from probe.engine.kv.cache import LayerCache
@@ -24,7 +24,8 @@ class TritonAttention:
     def plan(self, batch: BatchMetadata) -> None:
         self._batch = batch
         for group in batch.groups:
-            group.plan = device_tables(batch, group)
+            if not isinstance(group.plan, FixedTables):
+                group.plan = device_tables(batch, group)
 
     def write(self, key: Tensor, value: Tensor | None, cache: LayerCache, group: GroupMetadata) -> None:
         cache.store(key, value, group.slot_mapping)

@@ -58,6 +58,10 @@ class DeviceTables:
     longest: int
 
 
+class FixedTables(DeviceTables):
+    """Tables that a recorded step reads: they keep their place, and their owner fills them before each replay."""
+
+
 def device_tables(batch: BatchMetadata, group: GroupMetadata) -> DeviceTables:
     device = group.slot_mapping.device
     width = max(len(table) for table in group.block_tables)

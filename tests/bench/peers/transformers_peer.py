@@ -1,0 +1,40 @@
+"""How fast is transformers' continuous batching (`generate_batch`, sdpa) on the same shape? A process of the bench."""
+
+from __future__ import annotations
+
+import itertools
+
+import protocol
+import torch
+import transformers
+from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
+
+PAGE = 256
+_seeds = itertools.count()
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    shape = {key: value for key, value in protocol.SHAPE.items() if key != "rope_theta"}
+    config = LlamaConfig(**shape, attn_implementation="sdpa")
+    model = LlamaForCausalLM(config).to(torch.bfloat16).eval()
+
+    def measure(batch: int, ctx: int, steps: int) -> tuple[float, list[float]]:
+        blocks = batch * -(-(ctx + steps + 2) // PAGE) + 1
+        settings = {"page_size": PAGE, "num_blocks": blocks, "max_batch_tokens": 2048, "allow_block_sharing": False}
+        batching = transformers.ContinuousBatchingConfig(**settings)
+        generation = GenerationConfig(max_new_tokens=steps + 1, do_sample=False, eos_token_id=-1, use_cache=True)
+        outputs = model.generate_batch(
+            protocol.prompts(batch, ctx, next(_seeds)), generation, batching, record_timestamps=True, warmup=False
+        )
+        stamps = [output.timestamps for output in outputs.values()]
+        begun = min(output.created_time for output in outputs.values())
+        # A decode step of the whole batch is one token of the sequence that was prefilled last.
+        last = max(stamps, key=lambda times: times[0])
+        return last[0] - begun, [after - before for before, after in itertools.pairwise(last)]
+
+    protocol.serve(measure, {"engine": "transformers generate_batch", "version": transformers.__version__})
+
+
+if __name__ == "__main__":
+    main()
