@@ -1,0 +1,162 @@
+"""`python -m probe.gpu_check`: is the engine right on this GPU, and how fast is a decode step of an 8B-shaped model on it?
+
+Written for one H200 and under ten minutes: correctness of every backend, then the decode grid with and without CUDA graphs beside a
+measured copy and beside a curve composed from kernel tables. Prints one JSON object; exit code 1 where a backend is wrong.
+
+    python -m probe.gpu_check > h200.json
+    TRITON_INTERPRET=1 python -m probe.gpu_check --device cpu --tiny
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from probe.engine.attention.dense import DenseAttention
+from probe.engine.attention.torch_paged import TorchPagedAttention
+from probe.engine.errors import ProbeError
+from probe.engine.interfaces import AttentionBackend
+from probe.engine.linear import linear_factory
+from probe.engine.models.config import ModelConfig
+from probe.engine.models.hf_config import parse_config
+from probe.engine.models.model import Model
+from probe.engine.models.presets import PRESETS
+from probe.engine.models.weights import RandomWeights
+from probe.gpu.correctness import check_attention, check_linears
+from probe.gpu.decode_grid import Forward, measure_grid, streamed_bytes
+from probe.gpu.device import about, copy_bandwidth
+
+MODEL = "Qwen3-8B"
+TINY = {
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 1,
+    "head_dim": 16,
+    "intermediate_size": 192,
+    "vocab_size": 512,
+}
+# Step of Qwen3-8B in bf16 on an H200, in ms: t_w + a * batch + c * batch * context, composed from aiconfigurator's kernel tables
+# (vLLM 0.24). A floor: no norms, no sampling, no launch gaps.
+FLOOR_MS = (4.93, 0.0094, 3.41e-5)
+KEPT_FREE = 0.08  # of the device's memory: activations, graphs, fragmentation
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    device, dtype = torch.device(options.device), torch.float32 if options.tiny else torch.bfloat16
+    deadline = time.monotonic() + options.seconds
+    attention = check_attention(_backends(device, dtype), device, dtype, small=options.tiny)
+    linears = check_linears(device, torch.bfloat16)
+    copied = copy_bandwidth(device, 16 << 20 if options.tiny else 4 << 30)
+    config = parse_config(PRESETS[MODEL] | (TINY if options.tiny else {}))
+    model = _model(config, device, dtype)
+    grid = measure_grid(model, _ways(model), options.batches, options.contexts, _kv_budget(model), deadline)
+    result = {
+        "about": about(device) | {"model": MODEL, "tiny": options.tiny, "dtype": str(dtype)},
+        "copy_gb_s": copied,
+        "attention": attention,
+        "linears": linears,
+        "streamed_bytes": streamed_bytes(model),
+        "decode": [row | _beside(row, copied, None if options.tiny else FLOOR_MS) for row in grid],
+    }
+    print(json.dumps(result, indent=2))
+    wrong = [finding for finding in [*attention, *linears] if finding.get("ok") is False]
+    for finding in wrong:
+        print(f"wrong: {finding}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m probe.gpu_check", description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--tiny", action="store_true", help="a model of 2 layers in fp32, for a machine without a GPU")
+    parser.add_argument("--batches", type=_numbers, default=None, help="default 1,8,32,128; tiny: 1,2")
+    parser.add_argument("--contexts", type=_numbers, default=None, help="default 512,2048,8192; tiny: 16,40")
+    parser.add_argument("--seconds", type=float, default=420.0, help="no cell of the grid begins later than this")
+    options = parser.parse_args(arguments)
+    options.batches = options.batches or ([1, 2] if options.tiny else [1, 8, 32, 128])
+    options.contexts = options.contexts or ([16, 40] if options.tiny else [512, 2048, 8192])
+    return options
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def _backends(device: torch.device, dtype: torch.dtype) -> dict[str, Callable[[], AttentionBackend]]:
+    """Every backend that might run here; one that can't says why when it is made."""
+
+    def triton() -> AttentionBackend:
+        return triton_attention(device)
+
+    def flashinfer() -> AttentionBackend:
+        from probe.engine.attention.flashinfer_backend import FlashInferAttention  # noqa: PLC0415
+
+        return FlashInferAttention(device)
+
+    made: dict[str, Callable[[], AttentionBackend]] = {
+        "dense": DenseAttention,
+        "triton": triton,
+        "flashinfer": flashinfer,
+    }
+    return made if device.type == "cuda" else {**made, "torch": lambda: TorchPagedAttention(dtype)}
+
+
+def triton_attention(device: torch.device) -> AttentionBackend:
+    """The Triton backend. Errors: ProbeError where triton is missing, or would have to compile for a CPU."""
+    try:
+        from probe.engine.attention.triton_backend import TritonAttention  # noqa: PLC0415
+        from probe.engine.attention.triton_dot import INTERPRETED  # noqa: PLC0415
+    except ImportError as missing:
+        raise ProbeError("attention_backend 'triton': the library isn't installed (extra `gpu`)") from missing
+    if device.type != "cuda" and not INTERPRETED:
+        raise ProbeError(f"attention_backend 'triton' on {device} needs TRITON_INTERPRET=1")
+    return TritonAttention()
+
+
+def _model(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> Model:
+    """Random weights; the Triton backend on a GPU, torch's on a CPU."""
+    backend = triton_attention(device) if device.type == "cuda" else TorchPagedAttention(dtype)
+    weights = RandomWeights(config, 0, dtype, device)
+    return Model(
+        config, weights, linear_factory("none", device), backend, dtype=dtype, device=device, max_model_len=16384
+    )
+
+
+def _ways(model: Model) -> dict[str, Forward]:
+    if model.device.type != "cuda":
+        return {"launched": model.forward}
+    from probe.engine.graphs import GraphedModel  # noqa: PLC0415
+
+    return {"launched": model.forward, "graphs": GraphedModel(model).forward}
+
+
+def _kv_budget(model: Model) -> int:
+    """Bytes that weights and what is kept free leave."""
+    if model.device.type != "cuda":
+        return 1 << 28
+    free, total = torch.cuda.mem_get_info(model.device)
+    return int(free - KEPT_FREE * total)
+
+
+def _beside(row: dict[str, Any], copied: float, floor: tuple[float, float, float] | None) -> dict[str, Any]:
+    """The row's bandwidth as a share of the copy's, and its time as a multiple of the composed floor."""
+    if "left_out" in row:
+        return {}
+    result = {"of_copy": row["achieved_gb_s"] / copied}
+    if floor is not None:
+        fixed, each, context = floor
+        result["floor_ms"] = fixed + each * row["batch"] + context * row["batch"] * row["ctx"]
+        result["of_floor"] = row["step_ms_median"] / result["floor_ms"]
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())
