@@ -8,7 +8,7 @@ is a cost without any rounding.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
 
@@ -102,6 +102,25 @@ def parse_unit_price(value: str | int | Decimal, field: str = "unit_price") -> i
     if abs(_WIDE.subtract(price, rounded)) > _WIDE.multiply(price, _NOISE):
         raise MoneyError(field, value, f"more than {PRICE_SCALE} decimals can't be held exactly")
     return _scaled(rounded, PRICE_SCALE, field)
+
+
+def exact_product(factors: Iterable[Decimal]) -> Decimal:
+    """The product to its last digit; MoneyError where that takes more than 120 of them."""
+    product = Decimal(1)
+    for factor in factors:
+        try:
+            product = _EXACT.multiply(product, factor)
+        except Inexact:
+            raise MoneyError("factor", factor, "the product has more than 120 digits") from None
+    return product
+
+
+def round_unit_price(price: Decimal, field: str = "unit_price") -> int:
+    """A price that was worked out, rounded half to even to a whole number of 10^-9 currency units. What a seller or a contract
+    states as a price goes through `parse_unit_price`, which rounds nothing."""
+    if price < 0:
+        raise MoneyError(field, price, "a unit price can't be negative")
+    return int(_WIDE.quantize(price, Decimal(1).scaleb(-PRICE_SCALE)).scaleb(PRICE_SCALE, _WIDE))
 
 
 def format_plain(amount: Decimal) -> str:

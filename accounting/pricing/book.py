@@ -6,6 +6,7 @@ names, surface, region -> group      (group, time) -> base position      (base p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -115,6 +116,12 @@ class PriceBook:
             # Slot -1, before the first start, is the window that wraps midnight.
             slot = np.searchsorted(windows.starts, time_of_day[here], side="right") - 1
             position[at[here]] = windows.positions[slot]
+
+    @cached_property
+    def list_fingerprint(self) -> int:
+        """Equal for two books of one process that hold the same list rows, ends of validity included, and the same list names."""
+        listed = frozenset((row.sku_price_id, row.effective_until) for row in self.rows if row.tenant is None)
+        return hash((listed, self.names.list_fingerprint()))
 
     def _find_group(
         self,

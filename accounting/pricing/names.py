@@ -103,6 +103,10 @@ class Names:
             found.setdefault(region, set()).add(written)
         return found
 
+    def list_fingerprint(self) -> int:
+        """Equal for the same exact names of the list."""
+        return hash(frozenset(self._list.items()))
+
     def _look_up(self, models: Mapping[tuple[str, str], str], seller: str, name: str) -> ModelName | None:
         if not models:
             return None

@@ -28,6 +28,7 @@ from accounting.pricing.costs import add_costs
 from accounting.pricing.layout import Flags, Ints
 from accounting.pricing.locate import locate
 from accounting.pricing.match import Matcher, PlanRows
+from accounting.pricing.reasons import PRICED
 from accounting.pricing.refusals import refuse
 from accounting.usage.classes import USAGE_COLUMNS
 
@@ -70,8 +71,11 @@ class Rated:
     Attributes:
         sku_index: int32, place of the price row in `PriceBook.rows`, -1 where the event has no price.
         sku_price_id: int64, 0 where it has none.
-        list_cost: int64, 10^-15 of the currency, 0 where it has none (the reason says so; it is no price).
-        contracted_cost: the same array as `list_cost`: no contract prices are known yet.
+        list_cost: int64, 10^-15 of the currency; 0 and no price where `list_known` is False.
+        contracted_cost: int64, 0 where the event has no price (the reason says so; it is no price). `rate` gives the cost by its one
+            book as both; `layers.rate_layers` tells them apart.
+        list_sku_price_id: int64, price row of the list cost; 0 where there is none.
+        list_known: bool, whether there is a list cost.
         reason: uint8, place in reasons.REASONS; 0 for a priced event.
         seller: Arrow dictionary of text, the price list's name; null for an unknown seller.
         currency: Arrow dictionary of text, null where the event has no price.
@@ -82,6 +86,8 @@ class Rated:
     list_cost: Ints
     contracted_cost: Ints
     reason: npt.NDArray[np.uint8]
+    list_sku_price_id: Ints
+    list_known: Flags
     seller: pa.DictionaryArray
     currency: pa.DictionaryArray
 
@@ -105,6 +111,8 @@ def rate(book: PriceBook, inp: RateInput) -> Rated:
         list_cost=answer.cost,
         contracted_cost=answer.cost,
         reason=answer.reason,
+        list_sku_price_id=answer.sku_price_id,
+        list_known=answer.reason == PRICED,
         seller=matcher.sellers(),
         currency=_currencies(answer.currency, book.currencies),
     )

@@ -20,7 +20,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def batch(events: Sequence[Mapping[str, Any]]) -> RateInput:
-    """Columns of events with `provider`, `model`, `at` (RFC 3339 text or datetime), `service_tier`, `batch`, `cache_read_known`."""
+    """Columns of events with `provider`, `model`, `at` (RFC 3339 text or datetime), `service_tier`, `batch`, `cache_read_known`,
+    `surface`, `region`."""
     return RateInput(
         provider=pa.array([event.get("provider") for event in events], pa.string()),
         model=pa.array([event.get("model") for event in events], pa.string()),
@@ -33,6 +34,8 @@ def batch(events: Sequence[Mapping[str, Any]]) -> RateInput:
             if any(name in event for event in events)
         },
         cache_read_known=np.array([event.get("cache_read_known", True) for event in events], np.bool_),
+        surface=pa.array([event.get("surface") for event in events], pa.string()),
+        region=pa.array([event.get("region") for event in events], pa.string()),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -14,9 +15,12 @@ import pytest
 from accounting.money import from_minor
 from accounting.pricing import rate as rating
 from accounting.pricing.book import PriceBook
+from accounting.pricing.contract import Contract, PriceRule, Scope
+from accounting.pricing.contracted import contracted_rows
+from accounting.pricing.layers import rate_layers
 from accounting.pricing.rate import components, exact_sum, rate
 from accounting.pricing.reasons import REASONS
-from accounting.pricing.tariff import Alias, Tariff, fallbacks_for
+from accounting.pricing.tariff import DECIDED_BY, Alias, Tariff, fallbacks_for
 from accounting.usage.classes import PARTS, PRICED_CLASSES, USAGE_COLUMNS
 from tests.accounting.pricing.naive import naive_cost
 from tests.accounting.pricing.rating import batch
@@ -41,12 +45,69 @@ def random_rows(random: Random) -> list[Tariff]:
     return rows
 
 
+def random_conditions(random: Random, tenant: str | None = None) -> list[Tariff]:
+    """Rows for some surfaces and regions beside, or instead of, those for all; for a tenant only in a part of them."""
+    rows: list[Tariff] = []
+    for surface, region in ((None, None), (None, "eu"), (None, "us"), ("messages", None), ("messages", "eu")):
+        share = 0.2 if tenant else 0.8 if surface is region is None else 0.5
+        of_place = [row for row in random_rows(random) if random.random() < 0.9 or row.above_input_tokens]
+        if random.random() < share:
+            rows += [replace(row, surface=surface, region=region, tenant=tenant) for row in of_place]
+    bases = {_chain(row) for row in rows if not row.above_input_tokens}
+    return [row for row in rows if _chain(row) in bases]
+
+
+def _chain(row: Tariff) -> tuple[object, ...]:
+    names = ("tenant", "surface", "region", "model", "service_tier", "effective_from", "window_start")
+    return tuple(getattr(row, name) for name in names)
+
+
+def random_contract(random: Random) -> Contract:
+    """Rules of all kinds and scopes over some time; no two fix a price, as that is refused."""
+    rules = [random_rule(random, f"r{at}") for at in range(random.randint(0, 6))]
+    fixed = [rule for rule in rules if rule.kind == "fixed"]
+    start = DAY_0 + timedelta(hours=random.randint(-200, 800))
+    return Contract(
+        contract_id="c",
+        tenant="t",
+        seller="s",
+        currency="USD",
+        effective_from=start,
+        effective_until=random.choice([None, start + timedelta(hours=random.randint(1, 900))]),
+        rules=tuple(rule for rule in rules if rule not in fixed[1:]),
+    )
+
+
+def random_rule(random: Random, rule_id: str) -> PriceRule:
+    def some(names: list[str], share: float) -> frozenset[str] | None:
+        return frozenset(random.sample(names, random.randint(1, 2))) if random.random() < share else None
+
+    kind = random.choice(["discount", "discount", "multiplier", "cap", "floor", "fixed"])
+    factor = {"discount": f"0.{random.randint(1, 999):03}", "multiplier": f"1.{random.randint(0, 99):02}"}
+    start = DAY_0 + timedelta(hours=random.randint(0, 1_000)) if random.random() < 0.2 else None
+    return PriceRule(
+        rule_id=rule_id,
+        kind=kind,  # type: ignore[arg-type]
+        scope=Scope(
+            models=some(["m0", "m1", "m2"], 0.5),
+            service_tiers=some(["default", "batch", "flex"], 0.3),
+            token_classes=some(list(PRICED_CLASSES), 0.4),
+            surfaces=some(["messages", "responses"], 0.2),
+            regions=some(["eu", "us", "apac"], 0.2),
+        ),
+        value_text=factor.get(kind) or f"{random.randint(0, 90)}.{random.randint(0, 10**9 - 1):09}",
+        effective_from=start,
+        effective_until=start + timedelta(hours=random.randint(1, 300)) if start and random.random() < 0.5 else None,
+    )
+
+
 def random_span(random: Random, model: str, tier: str, dates: dict[str, Any]) -> list[Tariff]:
     times = sorted({time(random.randint(0, 23), random.choice([0, 30])) for _ in range(random.choice([0, 0, 2, 3]))})
     windows = list(zip(times, [*times[1:], *times[:1]], strict=True)) if len(times) > 1 else [(None, None)]
     rows = []
     for start, end in windows:
         thresholds = [0, *sorted(random.sample(range(1, 3_000), random.choice([0, 0, 1, 2])))]
+        decider = random.choice(["total_input", *DECIDED_BY])
         for threshold in thresholds:
             stated = [name for name in PRICED_CLASSES if random.random() < (0.97 if name in _ALWAYS else 0.6)]
             prices = {name: random.choice([0, random.randint(1, 10**11)]) for name in stated or ["output"]}
@@ -61,6 +122,7 @@ def random_span(random: Random, model: str, tier: str, dates: dict[str, Any]) ->
                 service_tier=tier,
                 above_input_tokens=threshold,
                 operator=random.choice([">", ">="]),
+                decided_by=decider if threshold else "total_input",
                 window_start=start,
                 window_end=end,
                 **dates,
@@ -75,6 +137,8 @@ def random_event(random: Random) -> dict[str, Any]:
         "model": random.choice(["m0", "m1", "m2", "m3"] if random.random() < 0.1 else ["m0", "m1", "m2"]),
         "tier": random.choice(["default", "batch", "flex"]),
         "at": DAY_0 + timedelta(minutes=random.randint(-5_000, 100_000), microseconds=random.choice([0, 1])),
+        "surface": random.choice([None, "messages", "responses"]),
+        "region": random.choice([None, "eu", "us", "apac"]),
     }
     event["service_tier"] = (
         event["tier"] if event["tier"] != "default" else random.choice([None, "standard", "default"])
@@ -110,6 +174,48 @@ def test_cost_and_reason_are_those_of_the_naive_rater(seed: int) -> None:
             assert sum(Decimal(part["effective_cost"]) for part in parts) == expected
             assert book.rows[out.sku_index[at]].sku_price_id == out.sku_price_id[at]
     assert exact_sum(out.list_cost) == sum(out.list_cost.tolist())
+
+
+@pytest.mark.parametrize("seed", range(2_000, 2_012))
+def test_list_and_contract_cost_under_all_conditions_are_those_of_the_naive_rater(seed: int) -> None:
+    compare_under_all_conditions(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10_000, 10_250))
+def test_a_hundred_thousand_pairs_agree(seed: int) -> None:
+    compare_under_all_conditions(seed)
+
+
+def compare_under_all_conditions(seed: int) -> None:
+    """400 random events at random list rows, own rows and rules, rated in both layers."""
+    random = Random(seed)
+    rows, own, contract = random_conditions(random), random_conditions(random, "t"), random_contract(random)
+    aliases = [Alias("s", f"m{at}", f"m{at}", "test") for at in range(3)]
+    book = PriceBook(rows, aliases)
+    contracted = PriceBook(*contracted_rows(rows, aliases, [contract], own))
+    since, until = contract.effective_from, contract.effective_until
+    rules = [
+        replace(rule, effective_from=max(since, rule.effective_from or since))
+        for rule in contract.rules
+        if rule.effective_until is None or since < rule.effective_until
+    ]
+    events = [random_event(random) for _ in range(EVENTS)]
+    for event in events:
+        event["at"] = event["at"].replace(microsecond=0)
+    out = rate_layers(book, contracted, batch(events))
+    for at, event in enumerate(events):
+        in_force = rules if until is None or event["at"] < until else []
+        listed, expected = naive_cost(rows, event), naive_cost([*own, *rows], event, in_force)
+        reason = REASONS[out.reason[at]]
+        if isinstance(expected, str):
+            told = "unknown_model" if reason == "no_token_price" else reason.split(":")[0]
+            assert told == expected, event
+            continue
+        assert (reason, from_minor(int(out.contracted_cost[at]))) == ("", expected), event
+        assert bool(out.list_known[at]) == isinstance(listed, Decimal), event
+        if isinstance(listed, Decimal):
+            assert from_minor(int(out.list_cost[at])) == listed, event
 
 
 def test_order_and_division_into_batches_change_nothing() -> None:

@@ -18,6 +18,7 @@ import pytest
 from accounting.money import from_minor
 from accounting.pricing import compiled
 from accounting.pricing.book import PriceBook
+from accounting.pricing.contracted import contracted_rows
 from accounting.pricing.encode import encode, encode_together
 from accounting.pricing.rate import Rated, RateInput, rate
 from accounting.pricing.reasons import REASONS
@@ -25,7 +26,12 @@ from accounting.pricing.tariff import Alias, Tariff, fallbacks_for
 from accounting.usage.classes import USAGE_COLUMNS
 from tests.accounting.pricing.naive import naive_cost
 from tests.accounting.pricing.rating import batch, list_book
-from tests.accounting.pricing.test_against_naive import random_event, random_rows
+from tests.accounting.pricing.test_against_naive import (
+    random_conditions,
+    random_contract,
+    random_event,
+    random_rows,
+)
 
 pytest.importorskip("numba")
 
@@ -68,6 +74,16 @@ def test_both_paths_and_the_naive_rater_agree(seed: int, both: Callable[[PriceBo
             assert reason.split(":")[0] == expected, event
         else:
             assert (reason, from_minor(int(out.list_cost[at]))) == ("", expected), event
+
+
+@pytest.mark.parametrize("seed", range(20, 32))
+def test_surfaces_regions_deciders_and_contracts_agree(
+    seed: int, both: Callable[[PriceBook, RateInput], Rated]
+) -> None:
+    random = Random(seed)
+    rows, own, contract = random_conditions(random), random_conditions(random, "t"), random_contract(random)
+    names = [Alias("s", f"m{at}", f"m{at}", "test") for at in range(3)]
+    both(PriceBook(*contracted_rows(rows, names, [contract], own)), batch([random_event(random) for _ in range(400)]))
 
 
 @pytest.mark.parametrize("seed", range(20))
