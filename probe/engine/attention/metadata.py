@@ -34,6 +34,7 @@ class BatchMetadata:
         block_size: tokens a block.
         positions: [T] int64 on the device.
         groups: one a KV group.
+        num_blocks: blocks of the pool; 0: not stated, a backend then reads no further than its sequences' own blocks.
     """
 
     num_new: list[int]
@@ -41,6 +42,7 @@ class BatchMetadata:
     block_size: int
     positions: Tensor
     groups: list[GroupMetadata] = field(default_factory=list)
+    num_blocks: int = 0
 
     @property
     def num_tokens(self) -> int:

@@ -46,7 +46,7 @@ class GroupedAttention:
     def __call__(self, x: Tensor, angles: Angles, cache: LayerCache, group: GroupMetadata) -> Tensor:
         """x [T, hidden] to [T, hidden]; writes the cache."""
         sizes = [self.heads, self.kv_heads, self.kv_heads]
-        query, key, value = self.qkv(x).view(len(x), -1, self.dim).split(sizes, dim=1)
+        query, key, value = torch.split(self.qkv(x).view(len(x), -1, self.dim), sizes, dim=1)
         if self.q_norm is not None:
             query = functional.rms_norm(query, (self.dim,), self.q_norm, self.eps)
             key = functional.rms_norm(key, (self.dim,), self.k_norm, self.eps)
@@ -97,7 +97,7 @@ class LatentAttention:
         self.kv_a = made("kv_a_proj_with_mqa", 1, bias=bias)
         self.kv_a_norm = weights.get(f"{prefix}.kv_a_layernorm.weight")
         up = weights.get(f"{prefix}.kv_b_proj.weight").view(self.heads, -1, self.mla.kv_lora_rank)
-        self.key_up, value_up = up.split([self.mla.qk_nope_head_dim, self.mla.v_head_dim], dim=1)
+        self.key_up, value_up = torch.split(up, [self.mla.qk_nope_head_dim, self.mla.v_head_dim], dim=1)
         self.value_up = value_up.transpose(1, 2)  # [H, latent, v]
         self.out = made("o_proj", bias=bias)
 
@@ -118,8 +118,8 @@ class LatentAttention:
             x if self.q_a is None else functional.rms_norm(self.q_a(x), (mla.q_lora_rank or 0,), self.q_a_norm, 1e-6)
         )
         query = self.q_b(narrow).view(len(x), self.heads, mla.qk_head_dim)
-        plain, rotary = query.split([mla.qk_nope_head_dim, mla.qk_rope_head_dim], dim=-1)
-        latent, key_rotary = self.kv_a(x).split([mla.kv_lora_rank, mla.qk_rope_head_dim], dim=-1)
+        plain, rotary = torch.split(query, [mla.qk_nope_head_dim, mla.qk_rope_head_dim], dim=-1)
+        latent, key_rotary = torch.split(self.kv_a(x), [mla.kv_lora_rank, mla.qk_rope_head_dim], dim=-1)
         latent = functional.rms_norm(latent, (mla.kv_lora_rank,), self.kv_a_norm, 1e-6)
         key = torch.cat((latent.unsqueeze(1), rotate(key_rotary.unsqueeze(1), *angles)), dim=-1)
         self.backend.write(key, None, cache, group)

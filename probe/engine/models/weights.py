@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
+from safetensors import safe_open
 from torch import Tensor
 
 from probe.engine.errors import ProbeError
@@ -62,11 +63,9 @@ class SafetensorsWeights:
     def __init__(
         self, config: ModelConfig, folder: Path, dtype: torch.dtype, device: str | torch.device = "cpu"
     ) -> None:
-        from safetensors import safe_open
-
         self.config, self.dtype, self.device = config, dtype, torch.device(device)
         self.shapes = weight_shapes(config)
-        self._open, self._file_of = safe_open, _file_of(folder, safe_open)
+        self._file_of = _file_of(folder)
 
     def get(self, name: str) -> Tensor:
         """Raises WeightError naming the tensor."""
@@ -78,7 +77,7 @@ class SafetensorsWeights:
     def _read(self, name: str) -> Tensor:
         if name not in self._file_of:
             raise WeightError(f"{name}: not in the safetensors files")
-        with self._open(self._file_of[name], framework="pt") as file:
+        with safe_open(self._file_of[name], framework="pt") as file:
             tensor: Tensor = file.get_tensor(name)
             return tensor
 
@@ -101,7 +100,7 @@ class SafetensorsWeights:
         )
 
 
-def _file_of(folder: Path, safe_open: type) -> dict[str, Path]:
+def _file_of(folder: Path) -> dict[str, Path]:
     index = folder / "model.safetensors.index.json"
     if index.exists():
         weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]

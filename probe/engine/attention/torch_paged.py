@@ -1,0 +1,151 @@
+"""How does torch attend to paged keys without copying them? By views of blocks that lie together, merged where they don't."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from probe.engine.attention.dense import visible
+from probe.engine.attention.flash import Partial, additive, attend_rows, attend_view, merge, with_sinks
+from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
+from probe.engine.attention.runs import Run, runs_of, stride_of
+from probe.engine.kv.cache import LayerCache
+from probe.engine.models.spec import AttentionSpec
+
+# Pieces shorter than this, on average, are gathered: one copy costs less than a kernel call for each.
+SHORTEST_VIEW = 128
+# Ragged rows are read up to the longest; below this share of useful tokens each sequence is read by itself.
+LEAST_USEFUL = 0.8
+
+
+@dataclass
+class SequencePlan:
+    """One sequence's part.
+
+    Attributes: start, new: its tokens in the step; runs: its visible slots; slots: the same, to be gathered (None: read as
+    views); causal: nothing precedes the new tokens; mask: [n, keys], added; None: all is seen.
+    """
+
+    start: int
+    new: int
+    runs: list[Run]
+    slots: Tensor | None = None
+    causal: bool = False
+    mask: Tensor | None = None
+
+
+@dataclass
+class RowsPlan:
+    """Decoding sequences of evenly spaced single runs, read as one view. Attributes: mask: [b, keys], added; None: none is ragged."""
+
+    rows: slice
+    start: int
+    stride: int
+    length: int
+    mask: Tensor | None
+
+
+@dataclass
+class GroupPlan:
+    rows: list[RowsPlan] = field(default_factory=list)
+    sequences: list[SequencePlan] = field(default_factory=list)
+
+
+class TorchPagedAttention:
+    """The CPU's backend; dtype: of queries and cache."""
+
+    def __init__(self, dtype: torch.dtype = torch.float32) -> None:
+        self.dtype = dtype
+
+    def plan(self, batch: BatchMetadata) -> None:
+        for group in batch.groups:
+            group.plan = _plan(batch, group, self.dtype)
+
+    def write(self, key: Tensor, value: Tensor | None, cache: LayerCache, group: GroupMetadata) -> None:
+        cache.store(key, value, group.slot_mapping)
+
+    def attend(
+        self, query: Tensor, cache: LayerCache, group: GroupMetadata, spec: AttentionSpec, sinks: Tensor | None
+    ) -> Tensor:
+        """query [T, H, D] to [T, H, V]."""
+        plan: GroupPlan = group.plan
+        out = query.new_empty(len(query), spec.num_heads, spec.value_dim)
+        keys, values = cache.slots()
+        if spec.shares_key:
+            values = keys  # the kernel wants equal widths; what lies beyond the latent is dropped
+        for rows in plan.rows:
+            whole = attend_rows(query[rows.rows], keys, values, rows.start, rows.stride, rows.length, rows.mask, spec)
+            out[rows.rows] = with_sinks(whole, sinks)
+        for part in plan.sequences:
+            new = slice(part.start, part.start + part.new)
+            out[new] = with_sinks(_attend(query[new], keys, values, part, spec), sinks)
+        return out
+
+
+def _attend(query: Tensor, keys: Tensor, values: Tensor, part: SequencePlan, spec: AttentionSpec) -> Partial:
+    if part.slots is not None:
+        gathered = keys[part.slots]
+        other = gathered if values is keys else values[part.slots]
+        return attend_view(query, gathered, other, part.mask, spec, causal=part.causal)
+    partials: list[Partial] = []
+    seen = 0
+    for run in part.runs:
+        view = slice(run.start, run.start + run.length)
+        mask = None if part.mask is None else part.mask[:, seen : seen + run.length]
+        out, lse = attend_view(query, keys[view], values[view], mask, spec, causal=part.causal)
+        if mask is not None and len(part.runs) > 1:  # the kernel reports 0, not -inf, where a piece is wholly masked
+            lse = lse.masked_fill(mask.isneginf().all(dim=-1, keepdim=True), float("-inf"))
+        partials.append((out, lse))
+        seen += run.length
+    return merge(partials)
+
+
+def _plan(batch: BatchMetadata, group: GroupMetadata, dtype: torch.dtype) -> GroupPlan:
+    plan, device = GroupPlan(), group.slot_mapping.device
+    single: list[tuple[int, Run]] = []
+    for index, (start, new, past) in enumerate(zip(batch.starts, batch.num_new, batch.num_past, strict=True)):
+        length = past + new
+        first = 0 if group.window is None else max(0, past - group.window + 1)
+        runs = runs_of(group.block_tables[index], first, length, batch.block_size)
+        if new == 1 and len(runs) == 1:
+            single.append((start, runs[0]))
+            continue
+        part = SequencePlan(start, new, runs)
+        if len(runs) > 1 and length - first < SHORTEST_VIEW * len(runs):
+            part.slots = _slots(runs, device)
+        windowed = group.window is not None and length > group.window
+        part.causal = new > 1 and past == 0 and not windowed and (part.slots is not None or len(runs) == 1)
+        if new > 1 and not part.causal:
+            part.mask = additive(visible(past, new, length, group.window, device, first), dtype)
+        plan.sequences.append(part)
+    _plan_rows(plan, single, batch.num_blocks * batch.block_size, dtype, device)
+    return plan
+
+
+def _plan_rows(
+    plan: GroupPlan, single: list[tuple[int, Run]], num_slots: int, dtype: torch.dtype, device: torch.device
+) -> None:
+    if not single:
+        return
+    lengths = [run.length for _, run in single]
+    first, count, longest = single[0], len(single), max(lengths)
+    stride = stride_of([run.start for _, run in single])
+    adjacent = [start for start, _ in single] == list(range(first[0], first[0] + count))
+    # Beyond its own keys a row of the view reads its neighbour's, masked; past the last row there must be memory to read.
+    ends = stride is not None and first[1].start + (count - 1) * stride + longest <= max(
+        num_slots, single[-1][1].start + lengths[-1]
+    )
+    if stride is None or not adjacent or not ends or sum(lengths) < LEAST_USEFUL * count * longest:
+        plan.sequences += [SequencePlan(start, 1, [run]) for start, run in single]
+        return
+    mask = None
+    if min(lengths) < longest:
+        seen = torch.arange(longest, device=device) < torch.tensor(lengths, device=device).unsqueeze(1)
+        mask = additive(seen, dtype)
+    plan.rows.append(RowsPlan(slice(first[0], first[0] + count), first[1].start, stride, longest, mask))
+
+
+def _slots(runs: list[Run], device: torch.device) -> Tensor:
+    return torch.cat([torch.arange(run.start, run.start + run.length, device=device) for run in runs])
