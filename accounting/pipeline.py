@@ -13,9 +13,9 @@ from sqlalchemy import Engine
 
 from accounting.ledger.coalesce import coalesce
 from accounting.ledger.first_charge import first_charges
+from accounting.ledger.layers import Books
 from accounting.ledger.merge import commit
 from accounting.ledger.revise import replace_observed
-from accounting.pricing.book import PriceBook
 from accounting.tenant import TenantContext
 from accounting.usage.columns import Prepared, prepare
 from accounting.usage.items import Pair
@@ -79,7 +79,7 @@ class IngestResult:
 def ingest(
     engine: Engine,
     context: TenantContext,
-    book: PriceBook,
+    book: Books,
     body: bytes,
     *,
     ndjson: bool = False,
@@ -96,7 +96,7 @@ def ingest(
 def ingest_wire(
     engine: Engine,
     context: TenantContext,
-    book: PriceBook,
+    book: Books,
     wire_format: str,
     pairs: Iterable[Pair],
     *,
@@ -110,7 +110,7 @@ def ingest_wire(
     return store(engine, context, book, [prepared])[0]
 
 
-def store(engine: Engine, context: TenantContext, book: PriceBook, batches: list[Prepared]) -> list[IngestResult]:
+def store(engine: Engine, context: TenantContext, book: Books, batches: list[Prepared]) -> list[IngestResult]:
     """Books prepared bodies of one tenant together, in one transaction; one result a body."""
     together = coalesce(batches)
     priced, refused = first_charges(together.batch, book, context)

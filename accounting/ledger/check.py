@@ -115,12 +115,20 @@ def _leaves() -> str:
 
 def _priced_class(token_class: str) -> str:
     return (
-        "EXISTS (SELECT FROM tariff_prices p WHERE p.sku_price_id = quantities.sku_price_id "
+        "EXISTS (SELECT FROM tariff_prices p WHERE p.sku_price_id = sides.sku_price_id "
         f"AND p.token_class = '{token_class}' AND p.fallback IS NULL)"
     )
 
 
 _COST = "quantity * unit_price * CASE per WHEN 1000000 THEN 0.000001 ELSE 0.001 END"
+
+
+def _side(side: str) -> str:
+    """Cost by one side's price rows, null where a quantity has no stored price."""
+    return (
+        f"CASE WHEN count(*) FILTER (WHERE side = '{side}' AND quantity <> 0 AND unit_price IS NULL) = 0 "
+        f"THEN coalesce(sum({_COST}) FILTER (WHERE side = '{side}'), 0) END AS {side}_cost"
+    )
 
 
 def _component(name: str) -> str:
@@ -132,21 +140,24 @@ def _component(name: str) -> str:
 
 _COMPONENTS = f"""
 WITH quantities AS (
-  SELECT booking_period, billing_currency, charge_status, sku_price_id, basis, count(*) AS events,
+  SELECT booking_period, billing_currency, charge_status, sku_price_id, basis, list_sku_price_id,
+         list_cost_e15 IS NULL AS unlisted, count(*) AS events,
          sum({_WRITES}) AS cache_writes, coalesce(sum(reported_cost_usd), 0) AS reported,
          {", ".join(f"sum({name}) AS {name}" for name in USAGE_COLUMNS)}
-  FROM usage_events WHERE {_WHERE} AND charge_status <> 'void' GROUP BY 1, 2, 3, 4, 5
+  FROM usage_events WHERE {_WHERE} AND charge_status <> 'void' GROUP BY 1, 2, 3, 4, 5, 6, 7
+), sides AS (
+  SELECT 'list' AS side, booking_period, billing_currency, coalesce(list_sku_price_id, sku_price_id) AS sku_price_id, events,
+         {", ".join(USAGE_COLUMNS)} FROM quantities
+  WHERE charge_status = 'priced' AND NOT unlisted AND (sku_price_id IS NOT NULL OR basis = 'price_list')
+  UNION ALL
+  SELECT 'paid', booking_period, billing_currency, sku_price_id, events, {", ".join(USAGE_COLUMNS)} FROM quantities
+  WHERE charge_status = 'priced' AND basis = 'price_list'
 ), conditions AS (
-  SELECT *, {_priced_class("reasoning")} AS reasoning_apart, {_priced_class("requests")} AS requests_priced FROM quantities
+  SELECT *, {_priced_class("reasoning")} AS reasoning_apart, {_priced_class("requests")} AS requests_priced FROM sides
 ), costs AS (
-  SELECT booking_period, billing_currency,
-         CASE WHEN count(*) FILTER (WHERE quantity <> 0 AND unit_price IS NULL) = 0
-              THEN coalesce(sum({_COST}), 0) END AS list_cost,
-         CASE WHEN count(*) FILTER (WHERE quantity <> 0 AND unit_price IS NULL AND basis = 'price_list') = 0
-              THEN coalesce(sum({_COST}) FILTER (WHERE basis = 'price_list'), 0) END AS paid_cost
+  SELECT booking_period, billing_currency, {_side("list")}, {_side("paid")}
   FROM conditions CROSS JOIN LATERAL (VALUES {_leaves()}) AS leaf (token_class, quantity)
-  LEFT JOIN tariff_prices USING (sku_price_id, token_class)
-  WHERE charge_status = 'priced' AND (sku_price_id IS NOT NULL OR basis = 'price_list') GROUP BY 1, 2
+  LEFT JOIN tariff_prices USING (sku_price_id, token_class) GROUP BY 1, 2
 ), events AS (
   SELECT booking_period, billing_currency, sum(events) AS events, sum(uncached_input_tokens) AS uncached_input_tokens,
          sum(cache_read_tokens) AS cache_read_tokens, sum(cache_writes) AS cache_write_tokens,

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from accounting.ledger.layers import Books, rate_books
 from accounting.ledger.stage import SCHEMA
 from accounting.money import EVENT_LIMIT, MINOR_SCALE, to_minor
-from accounting.pricing.book import PriceBook
 from accounting.pricing.layout import Flags
-from accounting.pricing.rate import Rated, RateInput, rate
+from accounting.pricing.rate import Rated, RateInput
 from accounting.pricing.reasons import INCONSISTENT, OVER_LIMIT, REASONS
 from accounting.tenant import TenantContext
 from accounting.usage.classes import USAGE_COLUMNS
@@ -41,12 +41,12 @@ def rate_input(batch: pa.RecordBatch) -> RateInput:
     )
 
 
-def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext) -> tuple[pa.RecordBatch, Refusals]:
+def first_charges(batch: pa.RecordBatch, books: Books, context: TenantContext) -> tuple[pa.RecordBatch, Refusals]:
     """The batch in stage.SCHEMA, n rows, and the rows that can't be booked: row -> (field, value, reason).
 
     An event of a deployment is pending settlement: its cost depends on what shared its pool.
     """
-    rated = rate(book, rate_input(batch))
+    rated = rate_books(books, rate_input(batch))
     hosted = batch["deployment"].is_valid().to_numpy(zero_copy_only=False)
     missing = ~batch["usage_known"].to_numpy(zero_copy_only=False)
     unpriced = ((rated.reason != 0) | missing) & ~hosted
@@ -62,10 +62,10 @@ def first_charges(batch: pa.RecordBatch, book: PriceBook, context: TenantContext
         "charge_status": pa.array(status),
         "reason": _reasons(rated, hosted, missing),
         "sku_price_id": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.sku_price_id)),
-        "list_cost_e15": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.list_cost)),
+        "list_cost_e15": list_costs(rated, void_cost),
         "contracted_cost_e15": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.contracted_cost)),
         "billing_currency": _currency(rated, void_cost, context),
-        "list_sku_price_id": pa.nulls(batch.num_rows, pa.int64()),
+        "list_sku_price_id": list_rows(rated, void_cost),
     }
     refused = np.flatnonzero(np.isin(rated.reason, list(REFUSED)) & ~hosted & ~missing).tolist()
     refusals: Refusals = {row: ("usage", _counts(batch, row), REFUSED[int(rated.reason[row])]) for row in refused}
@@ -97,18 +97,28 @@ def _too_large(batch: pa.RecordBatch, booked: Flags) -> Refusals:
 
 
 def _reported(batch: pa.RecordBatch, columns: dict[str, pa.Array], mask: Flags) -> dict[str, pa.Array]:
-    """The columns where the provider's own cost is booked: contracted is what was reported, list stays what was calculated."""
+    """The columns where the provider's own cost is booked: contracted is what was reported, list stays what was calculated.
+
+    What was calculated in another currency than the reported dollars can't stand beside them: such a row has no price row, as one
+    that no tariff prices.
+    """
     texts = batch["reported_cost_usd"].to_pylist()
     costs = [to_minor(text, "reported_cost_usd") if taken else None for text, taken in zip(texts, mask, strict=True)]
     reported, booked = pa.array(costs, pa.int64()), pa.array(mask)
     listed = columns["list_cost_e15"]
+    foreign = pc.and_(booked, pc.not_equal(columns["billing_currency"], "USD"))
+    own = pc.if_else(foreign, pa.scalar(None, pa.int64()), listed)
     return {
         "basis": pc.if_else(booked, pa.scalar("reported"), columns["basis"]),
         "charge_status": pc.if_else(booked, pa.scalar("priced"), columns["charge_status"]),
         "reason": pc.if_else(booked, pa.scalar(None, pa.string()), columns["reason"]),
-        "list_cost_e15": pc.if_else(booked, pc.coalesce(listed, reported), listed),
+        "list_cost_e15": pc.if_else(booked, pc.coalesce(own, reported), listed),
         "contracted_cost_e15": pc.if_else(booked, reported, columns["contracted_cost_e15"]),
         "billing_currency": pc.if_else(booked, pa.scalar("USD"), columns["billing_currency"]),
+        **{
+            name: pc.if_else(foreign, pa.scalar(None, pa.int64()), columns[name])
+            for name in ("sku_price_id", "list_sku_price_id")
+        },
     }
 
 
@@ -130,6 +140,18 @@ def _reasons(rated: Rated, hosted: Flags, missing: Flags) -> pa.Array:
 def reason_names(codes: npt.NDArray[np.integer]) -> pa.Array:
     """Text of each reason code, null for a priced event."""
     return _NAMES.take(pa.array(codes.astype(np.int64)))
+
+
+def list_costs(rated: Rated, void_cost: pa.Array) -> pa.Array:
+    """List cost, null where there is none."""
+    unknown = pc.or_(void_cost, pa.array(~rated.list_known))
+    return pc.if_else(unknown, pa.scalar(None, pa.int64()), pa.array(rated.list_cost))
+
+
+def list_rows(rated: Rated, void_cost: pa.Array) -> pa.Array:
+    """The list's price row where it is another than the one paid by, null elsewhere."""
+    same = pa.array((rated.list_sku_price_id == rated.sku_price_id) | ~rated.list_known)
+    return pc.if_else(pc.or_(void_cost, same), pa.scalar(None, pa.int64()), pa.array(rated.list_sku_price_id))
 
 
 def _currency(rated: Rated, void_cost: pa.Array, context: TenantContext) -> pa.Array:

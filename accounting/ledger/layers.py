@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from accounting.pricing.book import PriceBook
-from accounting.pricing.rate import Rated, RateInput, rate
+from accounting.pricing.layers import rate_layers
+from accounting.pricing.rate import Rated, RateInput
 
-Layers = tuple[PriceBook, PriceBook | None]
-"""The list book, and the contracted book of a tenant that has a contract."""
-
-Books = PriceBook | Layers
-
-
-def layers(books: Books) -> Layers:
-    """Both layers; a book alone is the list."""
-    return (books, None) if isinstance(books, PriceBook) else books
+Books = PriceBook | tuple[PriceBook, PriceBook | None]
+"""A book that is list and contract in one, or (list book, contracted book); the second is None where no contract changes the list."""
 
 
 def rate_books(books: Books, inp: RateInput) -> Rated:
     """List and contracted cost of n events."""
-    listed, _ = layers(books)
-    return rate(listed, inp)
+    list_book, contract_book = (books, None) if isinstance(books, PriceBook) else books
+    return rate_layers(list_book, contract_book, inp)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, text
 
 from accounting.errors import NotFound
 from accounting.ledger.newest import newest_row
-from accounting.money import MINOR_SCALE, PRICE_SCALE, format_minor, format_plain, format_scaled, from_minor
+from accounting.ledger.variance import variance
+from accounting.money import MINOR_SCALE, PRICE_SCALE, format_minor, format_scaled
 from accounting.pricing.leaves import leaf_quantities
 from accounting.pricing.tariff import format_sku
 from accounting.storage.engine import read_only
@@ -38,7 +38,7 @@ def charge_of(engine: Engine, context: TenantContext, event_id: str) -> dict[str
         row = newest_row(connection, context.tenant, event_id)
         if row is None:
             raise NotFound(f"event_id={event_id!r}: no such event")
-        return _priced(connection, row) if row.charge_status == "priced" else _unpriced(row)
+        return _priced(connection, context, row) if row.charge_status == "priced" else _unpriced(row)
 
 
 def _unpriced(row: Row[Any]) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _unpriced(row: Row[Any]) -> dict[str, Any]:
     return charge if row.charge_status == "pending_settlement" else charge | {"reason": row.reason}
 
 
-def _priced(connection: Connection, row: Row[Any]) -> dict[str, Any]:
+def _priced(connection: Connection, context: TenantContext, row: Row[Any]) -> dict[str, Any]:
     prices = connection.execute(_PRICES, {"sku_price_id": row.sku_price_id}).all()
     contracted = format_minor(row.contracted_cost_e15)
     start = prices[0].effective_from if prices else None
@@ -66,12 +66,7 @@ def _priced(connection: Connection, row: Row[Any]) -> dict[str, Any]:
         "effective_from": None if start is None else start.isoformat().replace("+00:00", "Z"),
         "basis": row.basis,
     }
-    if row.reported_cost_usd is None:
-        return charge
-    reported = Decimal(row.reported_cost_usd)
-    calculated = from_minor(row.list_cost_e15) if row.sku_price_id is not None else None
-    variance = None if calculated is None else format_plain(reported - calculated)
-    return charge | {"reported_cost_usd": format_plain(reported), "variance_usd": variance}
+    return charge | variance(connection, context, row)
 
 
 def _components(row: Row[Any], prices: Sequence[Row[Any]]) -> list[dict[str, Any]]:

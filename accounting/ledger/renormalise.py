@@ -14,9 +14,9 @@ import zstandard
 from sqlalchemy import Connection, Engine, Row, text
 
 from accounting.ledger.first_charge import first_charges
+from accounting.ledger.layers import Books
 from accounting.ledger.revise import locked, replace
 from accounting.money import format_minor
-from accounting.pricing.book import PriceBook
 from accounting.storage.engine import read_only, transaction
 from accounting.tenant import TenantContext
 from accounting.usage.classes import USAGE_COLUMNS
@@ -90,7 +90,7 @@ class Change:
 def renormalise(
     engine: Engine,
     context: TenantContext,
-    book: PriceBook,
+    book: Books,
     start: datetime,
     end: datetime,
     *,
@@ -128,7 +128,7 @@ def _lines(connection: Connection, context: TenantContext, raw_batch: int | None
     return None if body is None else zstandard.ZstdDecompressor().decompress(body).split(b"\n")
 
 
-def _compare(row: Row[Any], lines: list[bytes] | None, book: PriceBook, context: TenantContext) -> _Found | None:
+def _compare(row: Row[Any], lines: list[bytes] | None, book: Books, context: TenantContext) -> _Found | None:
     old_cost = None if row.contracted_cost_e15 is None else format_minor(row.contracted_cost_e15)
     if lines is None:
         return Change(row.event_id, {}, old_cost, old_cost, _NOT_KEPT), None, []

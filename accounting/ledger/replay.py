@@ -11,8 +11,8 @@ from sqlalchemy import Engine, Row, text
 
 from accounting.errors import InvalidInput, NotFound
 from accounting.ledger.exceptions import resolve
+from accounting.ledger.layers import Books
 from accounting.pipeline import store
-from accounting.pricing.book import PriceBook
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 from accounting.usage.calls import NOT_REPLAYABLE
@@ -27,7 +27,7 @@ _OPEN = text(
 
 
 def replay(
-    engine: Engine, context: TenantContext, book: PriceBook, exception_ids: list[str] | None = None
+    engine: Engine, context: TenantContext, book: Books, exception_ids: list[str] | None = None
 ) -> dict[str, Any]:
     """Reads open contradictions again (those of `exception_ids`, all when None); what no longer contradicts itself is booked.
 
@@ -56,7 +56,7 @@ def _open(engine: Engine, context: TenantContext, exception_ids: list[str] | Non
     return rows
 
 
-def _again(engine: Engine, context: TenantContext, book: PriceBook, row: Row[Any]) -> str | None:
+def _again(engine: Engine, context: TenantContext, book: Books, row: Row[Any]) -> str | None:
     """Books one contradiction; returns why it stays open, None when it was booked."""
     if row.detail.endswith(NOT_REPLAYABLE):
         return NOT_REPLAYABLE.strip(" ()")

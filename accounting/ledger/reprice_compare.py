@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import Connection, text
 
-from accounting.ledger.first_charge import REFUSED, reason_names
+from accounting.ledger.first_charge import REFUSED, list_costs, list_rows, reason_names
 from accounting.ledger.layers import Books, rate_books
 from accounting.ledger.reprice_plan import CAUSES, COSTS, SHOWN, Change, Key, RepricePlan, minor
 from accounting.pricing.layout import Flags, Ints
@@ -129,7 +129,7 @@ def _now(chunk: pa.RecordBatch, rated: Rated) -> pa.RecordBatch:
     """What each event of the chunk costs now, in the columns of `Changed.rated`."""
     reported = pc.equal(chunk["basis"].cast(pa.string()), "reported")
     unpriced = pa.array(rated.reason != 0)
-    listed = pc.if_else(unpriced, pa.scalar(None, pa.int64()), pa.array(rated.list_cost))
+    listed = list_costs(rated, unpriced)
     contracted = pc.if_else(unpriced, pa.scalar(None, pa.int64()), pa.array(rated.contracted_cost))
     columns = {
         "charge_status": pc.if_else(pc.and_(unpriced, pc.invert(reported)), "unpriced", "priced"),
@@ -138,7 +138,7 @@ def _now(chunk: pa.RecordBatch, rated: Rated) -> pa.RecordBatch:
             pc.or_(unpriced, reported), chunk["billing_currency"].cast(pa.string()), rated.currency.cast(pa.string())
         ),
         "sku_price_id": pc.if_else(unpriced, pa.scalar(None, pa.int64()), pa.array(rated.sku_price_id)),
-        "list_sku_price_id": pa.nulls(chunk.num_rows, pa.int64()),
+        "list_sku_price_id": list_rows(rated, unpriced),
         # A reported cost stays what was reported; only the list cost beside it is calculated.
         "list_cost_e15": pc.if_else(reported, pc.coalesce(listed, chunk["contracted_cost_e15"]), listed),
         "contracted_cost_e15": pc.if_else(reported, chunk["contracted_cost_e15"], contracted),

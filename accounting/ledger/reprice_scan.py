@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -15,6 +16,7 @@ from pyarrow import csv
 from sqlalchemy import Connection, text
 
 from accounting.errors import InvalidInput
+from accounting.ledger.corrected import CORRECTED, JOIN_CORRECTIONS, NEWEST_REVISION
 from accounting.usage.classes import USAGE_COLUMNS
 
 CHUNK = 1 << 17
@@ -98,39 +100,11 @@ _COLUMNS = {
     },
 }
 _FIRST = {name: f"e.{name}" for name in _HELD} | {"lines": "0"}
-_LATER = {
-    "charge_status": "coalesce(later.newest[1][1], e.charge_status)",
-    "seller": "coalesce(later.newest[1][2], e.seller)",
-    "billing_currency": "coalesce(later.newest[1][3], e.billing_currency)",
-    "sku_price_id": "CASE WHEN later.newest IS NULL THEN e.sku_price_id ELSE later.newest[1][4]::bigint END",
-    "list_sku_price_id": "CASE WHEN later.newest IS NULL THEN e.list_sku_price_id ELSE later.newest[1][5]::bigint END",
-    "reason": "CASE WHEN later.newest IS NULL THEN e.reason ELSE later.newest[1][6] END",
-    **{
-        f"{name}_e15": f"CASE WHEN later.{name} IS NULL THEN e.{name}_e15 ELSE coalesce(e.{name}_e15, 0) + later.{name} END"
-        for name in ("list_cost", "contracted_cost")
-    },
-    "lines": "coalesce(later.lines, 0)",
-}
-_JOIN_LATER = """
-LEFT JOIN (
-  SELECT subject_id, subject_revision, count(*) AS lines,
-         (sum(list_cost) * 1000000000000000)::bigint AS list_cost,
-         (sum(contracted_cost) * 1000000000000000)::bigint AS contracted_cost,
-         array_agg(ARRAY[charge_status, seller, billing_currency, sku_price_id::text, list_sku_price_id::text, reason]
-                   ORDER BY created_at DESC, charge_id DESC) FILTER (WHERE basis <> 'reversal') AS newest
-  FROM charges
-  WHERE tenant = {tenant} AND subject_kind = 'event' AND charge_period_start < {until}
-    AND charge_period_start >= date_bin('15 minutes', {since}::timestamptz, timestamptz '2000-01-01 00:00:00+00')
-  GROUP BY subject_id, subject_revision
-) later ON later.subject_id = e.event_id AND later.subject_revision = e.revision
-"""
 # Self-hosted events wait for their pool, and a call without counts has nothing that a price could apply to.
 _FROM = """
 FROM usage_events e {join}
-WHERE e.tenant = {tenant} AND e.occurred_at >= {since}::timestamptz AND e.occurred_at < {until}::timestamptz
-  AND e.charge_status <> 'void' AND e.deployment IS NULL AND e.usage_known
-  AND NOT EXISTS (SELECT FROM usage_events newer WHERE newer.tenant = {tenant} AND newer.event_id = e.event_id
-                  AND newer.revision > 0 AND newer.revision > e.revision)
+WHERE e.tenant = :tenant AND e.occurred_at >= CAST(:since AS timestamptz) AND e.occurred_at < CAST(:until AS timestamptz)
+  AND e.charge_status <> 'void' AND e.deployment IS NULL AND e.usage_known AND {newest}
 """
 _CONDITIONS = {
     "seller": "e.seller",
@@ -161,17 +135,21 @@ def statement(
 ) -> sql.Composed:
     """The SELECT behind `scan`, columns in the order of SCHEMA."""
     later = connection.execute(_ANY_LATER, {"tenant": tenant, "since": since, "until": until}).scalar_one()
-    held = _LATER if later else _FIRST
-    values = {"tenant": sql.Literal(tenant), "since": sql.Literal(since), "until": sql.Literal(until)}
-    join = sql.SQL(_JOIN_LATER).format(**values) if later else sql.SQL("")
+    held = CORRECTED if later else _FIRST
     columns = (held.get(name) or _COLUMNS.get(name) or f"e.{name}" for name in SCHEMA.names)
-    select = sql.SQL("SELECT ") + sql.SQL(", ").join(map(sql.SQL, columns))
-    query = select + sql.SQL(_FROM).format(**values, join=join)
+    source = _FROM.format(join=JOIN_CORRECTIONS if later else "", newest=NEWEST_REVISION)
+    query = _filled(f"SELECT {', '.join(columns)} {source}", tenant=tenant, since=since, until=until)
     for name, column in _CONDITIONS.items():
         wanted = getattr(where, name)
         if wanted is not None:
             query += sql.SQL(f"AND {column} = {{}} ").format(sql.Literal(wanted))
     return query
+
+
+def _filled(query: str, **values: object) -> sql.Composed:
+    """COPY takes no parameters: they are quoted into its query, `:name` each."""
+    parts = re.split(rf"(?<!:):({'|'.join(values)})\b", query)
+    return sql.Composed([sql.Literal(values[part]) if at % 2 else sql.SQL(part) for at, part in enumerate(parts)])
 
 
 def scan(

@@ -14,11 +14,11 @@ from accounting.errors import Conflict, InvalidInput, NotFound
 from accounting.ledger import rollups
 from accounting.ledger.coalesce import Distinct
 from accounting.ledger.first_charge import first_charges
+from accounting.ledger.layers import Books
 from accounting.ledger.merge import Merged, store_stage
 from accounting.ledger.newest import newest_row
 from accounting.ledger.observers import rank
 from accounting.ledger.stage import copy_to_stage
-from accounting.pricing.book import PriceBook
 from accounting.storage.engine import transaction
 from accounting.storage.tables import usage_events
 from accounting.tenant import TenantContext
@@ -89,7 +89,7 @@ def void(engine: Engine, context: TenantContext, event_id: str, reason: str) -> 
     return {"event_id": event_id, "revision": latest.revision + 1, "status": "void", "reversed_charge_ids": lines}
 
 
-def revise(engine: Engine, context: TenantContext, book: PriceBook, event_id: str, body: bytes) -> dict[str, Any]:
+def revise(engine: Engine, context: TenantContext, book: Books, event_id: str, body: bytes) -> dict[str, Any]:
     """Replaces what is known of an event by one native event of the same id, priced at its own time. The same body again changes nothing.
 
     Raises NotFound for an unknown id, InvalidInput with the field at fault, Conflict where the event is void.

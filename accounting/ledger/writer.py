@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import Engine
 
 from accounting.errors import Busy, TokencogsError
+from accounting.ledger.layers import Books
 from accounting.pipeline import IngestResult, store
-from accounting.pricing.book import PriceBook
 from accounting.tenant import TenantContext
 from accounting.usage.columns import Prepared
 
@@ -33,7 +33,7 @@ class IngestWriter:
     def __init__(
         self,
         engine: Engine,
-        book: Callable[[TenantContext], PriceBook],
+        book: Callable[[TenantContext], Books],
         *,
         max_waiting_events: int = 200_000,
         batch_events: int = 10_000,

@@ -71,3 +71,8 @@ SELECT tenant, charge_id, subject_kind, subject_id, subject_revision, charge_per
        effective_cost, billed_cost, billing_currency, basis, policy, quality, sku_price_id, run_id, reason,
        list_sku_price_id
 FROM charges;
+
+-- A model that only a contract prices has no list cost: unknown, not 0.
+ALTER TABLE usage_events DROP CONSTRAINT usage_events_check;
+ALTER TABLE usage_events ADD CHECK ((charge_status = 'priced') = (contracted_cost_e15 IS NOT NULL));
+ALTER TABLE usage_events ADD CHECK (charge_status = 'priced' OR list_cost_e15 IS NULL);

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import text
 
 from accounting.errors import NotFound
 from accounting.ledger.first_charge import rate_input
@@ -14,8 +13,9 @@ from accounting.ledger.revise import revise, void
 from accounting.pipeline import TenantContext, ingest
 from accounting.pricing.book import PriceBook
 from accounting.pricing.charge import charge
+from accounting.pricing.genai_prices_source import load_list_tariffs
 from accounting.pricing.rate import rate
-from accounting.storage.tariffs import load_book
+from accounting.storage.tariffs import load_book, write_tariffs
 from accounting.storage.tenants import context, create_tenant
 from accounting.usage.columns import prepare
 from tests.conftest import Database
@@ -118,9 +118,11 @@ def test_a_charge_is_explained_by_its_own_price_row_also_when_the_source_has_dro
     database: Database, tenant: TenantContext
 ) -> None:
     before = charge_of(database.app, tenant, "plain")
-    drop = text("UPDATE tariffs SET source_version = '0.0.1' WHERE sku_price_id = :sku AND tenant IS NULL")
+    tariffs, aliases, _ = load_list_tariffs()
+    left = [row for row in tariffs if row.sku_price_text != before["sku_price_id"]]
+    assert len(left) == len(tariffs) - 1
     with database.owner.begin() as connection:
-        assert connection.execute(drop, {"sku": int(before["sku_price_id"], 16)}).rowcount == 1
+        write_tariffs(connection, left, aliases)
     assert charge_of(database.app, tenant, "plain") == before
 
 

@@ -1,0 +1,180 @@
+"""Which usage is a contract about, in cells small enough for every scope and every report?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from accounting.ledger.corrected import CORRECTED, JOIN_CORRECTIONS, NEWEST_REVISION
+from accounting.pricing.contract import Contract, Scope
+from accounting.pricing.leaves import leaf_quantities
+from accounting.tenant import TenantContext
+from accounting.usage.classes import UNIT_CLASSES, USAGE_COLUMNS
+
+
+@dataclass(frozen=True, order=True)
+class Group:
+    """What a settled line is about: whose usage of which day.
+
+    Attributes:
+        start: first instant of the group's day: later of the UTC day's and the tenant's reporting day's, so that it lies in both.
+        user_id, account_id: '' for none.
+        model: as logged.
+    """
+
+    start: datetime
+    user_id: str
+    account_id: str
+    purpose: str
+    model: str
+
+
+@dataclass(frozen=True)
+class PriceRow:
+    """The price row that events of a cell were booked by. Attributes: prices: class -> 10^-15 currency units a token or unit."""
+
+    sku_price_id: int
+    model: str
+    service_tier: str
+    surface: str | None
+    region: str | None
+    prices: Mapping[str, int]
+    own: frozenset[str]
+
+    def quantities(self, counts: Mapping[str, int]) -> dict[str, int]:
+        """Priced class -> quantity, for sums of usage columns and `events` of events of this row."""
+        leaves = leaf_quantities(counts, "reasoning" in self.own, False)
+        leaves["requests"] = counts["events"] if self.prices.get("requests") else 0
+        return {name: quantity for name, quantity in leaves.items() if quantity}
+
+
+@dataclass
+class Cell:
+    """Priced usage of one group under one price row, 10^-15 currency units.
+
+    Attributes:
+        key: text that no other cell of the contract has; orders cells and breaks ties.
+        row: None for costs that a provider reported.
+        quantities: priced class -> quantity.
+        contracted: as booked by the events' own lines, and by volume tiers settled so far.
+        billed: what of it is still to be paid.
+    """
+
+    key: str
+    group: Group
+    row: PriceRow | None
+    quantities: dict[str, int]
+    contracted: int
+    billed: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.billed = self.contracted
+
+    def covered(self, scope: Scope) -> bool:
+        """Whether a scope covers the cell, classes aside. A cost without a price row is covered by scopes without conditions."""
+        row = self.row
+        if row is None:
+            named = (scope.service_tiers, scope.token_classes, scope.surfaces, scope.regions)
+            return all(names is None for names in named) and _one_of(scope.models, self.group.model)
+        return (
+            (_one_of(scope.models, row.model) or _one_of(scope.models, self.group.model.lower()))
+            and _one_of(scope.service_tiers, row.service_tier)
+            and _one_of(scope.surfaces, row.surface)
+            and _one_of(scope.regions, row.region)
+        )
+
+    def cost_of(self, classes: frozenset[str] | None) -> int:
+        """Contracted cost of some classes at the cell's price row, before volume tiers; of all where None."""
+        if classes is None:
+            return self.contracted
+        assert self.row is not None
+        return sum(self.row.prices[name] * quantity for name, quantity in self.quantities.items() if name in classes)
+
+
+def _one_of(names: frozenset[str] | None, name: str | None) -> bool:
+    return names is None or name in names
+
+
+_COUNTS = ", ".join(f"sum(e.{name})::bigint AS {name}" for name in USAGE_COLUMNS)
+_CELLS = text(
+    f"""
+    SELECT greatest(date_trunc('day', e.occurred_at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC',
+                    date_trunc('day', e.occurred_at AT TIME ZONE :tz) AT TIME ZONE :tz) AS start,
+           coalesce(e.user_id, '') AS user_id, coalesce(e.account_id, '') AS account_id, e.purpose,
+           coalesce(e.response_model, e.model) AS model, {CORRECTED["sku_price_id"]} AS sku_price_id, e.basis,
+           count(*) AS events, sum({CORRECTED["contracted_cost_e15"]}) AS contracted, {_COUNTS}
+    FROM usage_events e {JOIN_CORRECTIONS}
+    WHERE e.tenant = :tenant AND e.occurred_at >= :since AND e.occurred_at < :until AND e.charge_status <> 'void'
+      AND {NEWEST_REVISION} AND {CORRECTED["charge_status"]} = 'priced'
+      AND {CORRECTED["seller"]} = :seller AND {CORRECTED["billing_currency"]} = :currency
+    GROUP BY 1, 2, 3, 4, 5, 6, 7
+    """
+)
+_PRICE_ROWS = text(
+    """
+    SELECT t.sku_price_id, t.model, t.service_tier, t.surface, t.region, p.token_class, p.fallback,
+           (p.unit_price * CASE p.per WHEN 1000000 THEN 1000000000 ELSE 1000000000000 END)::bigint AS price
+    FROM tariffs t JOIN tariff_prices p USING (sku_price_id) WHERE t.sku_price_id = ANY(:ids)
+    """
+)
+FAR = datetime(9000, 1, 1, tzinfo=UTC)
+
+
+def read_cells(connection: Connection, context: TenantContext, contract: Contract, until: datetime) -> list[Cell]:
+    """Cells of the contract's seller and currency within its term, up to `until`, ordered by day and key."""
+    end = until if contract.effective_until is None else min(until, contract.effective_until)
+    parameters = {
+        "tenant": context.tenant,
+        "tz": context.reporting_tz,
+        "since": contract.effective_from,
+        "until": end,
+        "seller": contract.seller,
+        "currency": contract.currency,
+    }
+    found = connection.execute(_CELLS, parameters).all()
+    rows = _price_rows(connection, {row.sku_price_id for row in found if row.sku_price_id is not None})
+    return sorted((_cell(row, rows) for row in found), key=lambda cell: (cell.group.start, cell.key))
+
+
+def _cell(row: Any, rows: Mapping[int, PriceRow]) -> Cell:
+    group = Group(row.start, row.user_id, row.account_id, row.purpose, row.model)
+    price_row = rows.get(row.sku_price_id) if row.basis == "price_list" else None
+    counts = {name: getattr(row, name) for name in (*USAGE_COLUMNS, "events")}
+    parts = (
+        row.start.isoformat(),
+        row.user_id,
+        row.account_id,
+        row.purpose,
+        row.model,
+        str(row.sku_price_id),
+        row.basis,
+    )
+    quantities = price_row.quantities(counts) if price_row else {}
+    return Cell("\x1f".join(parts), group, price_row, quantities, int(row.contracted))
+
+
+def _price_rows(connection: Connection, ids: Iterable[int]) -> dict[int, PriceRow]:
+    read: dict[int, list[Any]] = {}
+    for row in connection.execute(_PRICE_ROWS, {"ids": sorted(ids)}):
+        read.setdefault(row.sku_price_id, []).append(row)
+    return {
+        number: PriceRow(
+            number,
+            rows[0].model,
+            rows[0].service_tier,
+            rows[0].surface,
+            rows[0].region,
+            {row.token_class: row.price for row in rows},
+            frozenset(row.token_class for row in rows if row.fallback is None),
+        )
+        for number, rows in read.items()
+    }
+
+
+def units_of(token_class: str) -> int:
+    """What a stated price of the class is for: a million tokens, or a thousand units."""
+    return UNIT_CLASSES.get(token_class, 1_000_000)

@@ -1,0 +1,31 @@
+"""How is an amount drawn down by usage? Day by day; the day that would exceed it shares what is left by largest remainder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from accounting.ledger.settlers.cells import Cell
+from accounting.money import split
+
+
+def draw(balance: int, cells: Sequence[Cell], most: Sequence[int]) -> list[int]:
+    """What each cell draws, 10^-15 currency units, at most `most` of it and together at most the balance.
+
+    Cells come in the order of their days; none of `most` is negative.
+    """
+    drawn: list[int] = []
+    for _, day in groupby(range(len(cells)), key=lambda at: cells[at].group.start):
+        wanted = {at: most[at] for at in day}
+        of_day = min(balance, sum(wanted.values()))
+        balance -= of_day
+        if of_day == sum(wanted.values()):
+            drawn += wanted.values()
+        else:
+            drawn += split(of_day, list(wanted.values()), [cells[at].key for at in wanted])
+    return drawn
+
+
+def payable(cell: Cell, classes: frozenset[str] | None) -> int:
+    """What of a cell's cost is still to be paid and covered by these classes; a cell that owes nothing gives nothing."""
+    return max(min(cell.billed, cell.cost_of(classes)), 0)
