@@ -153,11 +153,19 @@ class PlanBody(Answer):
     """A plan's name on reports; the key is in the path."""
 
     display_name: str | None = Field(default=None, description="default: the key", examples=["Pro"])
+    kind: str | None = Field(
+        default=None, description="flat, per_seat, usage, credits, free or trial; default: flat", examples=["per_seat"]
+    )
+    acquisition_cost: str | None = Field(
+        default=None, description="what winning one subscriber costs; plain decimal", examples=["120.00"]
+    )
 
 
 class Plan(Answer):
     plan: str = Field(examples=["pro"])
     display_name: str = Field(examples=["Pro"])
+    kind: str = Field(examples=["flat"])
+    acquisition_cost: Money | None
 
 
 class PlanList(Answer):
@@ -174,6 +182,13 @@ class SubscriptionBody(Answer):
     billing_currency: str | None = Field(default=None, description="default: the tenant's")
     starts_on: str = Field(examples=["2026-02-10"])
     ends_on: str | None = Field(default=None, description="first day that earns nothing; null: still running")
+    quantity: int = Field(default=1, description="seats, each at the price")
+    interval_months: int = Field(default=1, description="months paid at once")
+    comped: bool = Field(default=False, description="used, never paid")
+    trial_until: str | None = Field(default=None, description="first day that is paid for; null: the first day is")
+    revenue_from: str = Field(
+        default="price", description="price: monthly_price; plan: its dated price; lines: invoices alone"
+    )
 
 
 class Subscription(Answer):
@@ -185,6 +200,11 @@ class Subscription(Answer):
     billing_currency: str = Field(examples=["USD"])
     starts_on: str = Field(examples=["2026-02-10"])
     ends_on: str | None
+    quantity: int = Field(examples=[1])
+    interval_months: int = Field(examples=[1])
+    comped: bool = Field(examples=[False])
+    trial_until: str | None
+    revenue_from: str = Field(examples=["price"])
 
 
 class SubscriptionList(Answer):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from accounting.errors import NotFound
-from accounting.reports import cost_of_revenue, user_margin
+from accounting.reports import cost_of_revenue, margin, plan_profitability, user_margin
 from accounting.reports.base import Column, Footer, Node, Report
 from accounting.reports.query import ReportQuery
 from accounting.tenant import TenantContext
@@ -31,6 +31,13 @@ REPORTS = {
     for kind in (
         ReportKind(
             cost_of_revenue.NAME, cost_of_revenue.DESCRIPTION, cost_of_revenue.GROUP_BY, cost_of_revenue.cost_of_revenue
+        ),
+        ReportKind(margin.NAME, margin.DESCRIPTION, margin.GROUP_BY, margin.margin),
+        ReportKind(
+            plan_profitability.NAME,
+            plan_profitability.DESCRIPTION,
+            plan_profitability.GROUP_BY,
+            plan_profitability.plan_profitability,
         ),
         ReportKind(user_margin.NAME, user_margin.DESCRIPTION, user_margin.GROUP_BY, user_margin.user_margin),
     )

@@ -23,7 +23,8 @@ class Column:
 
     Attributes:
         name: key in every row.
-        kind: text | count (int) | money (exact Decimal, currency units) | percent (Decimal, 4 decimals).
+        kind: text | count (int) | money (exact Decimal, currency units) | percent (Decimal, 4 decimals) |
+            number (Decimal, a ratio or a quantity).
         table: whether the text table shows it; JSON and CSV always do.
         plus, minus: columns it is the sum and the difference of, so that printed cents foot across too; empty: none.
     """
@@ -122,5 +123,5 @@ class Report:
             yield from root.walk()
 
 
-TOTALS = frozenset({"subtotal", "total", "total_free_tier_in", "total_free_tier_out"})
+TOTALS = frozenset({"subtotal", "total", "total_free_tier_in", "total_free_tier_out", "total_by_policy"})
 """Values of the column `row` that mark a sum of other rows."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Engine, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from accounting.errors import InvalidInput, NotFound
-from accounting.money import from_minor, to_minor
+from accounting.money import format_plain, from_minor, to_minor
 from accounting.revenue.recognise import Subscription
-from accounting.revenue.subscriptions import day_of, make_subscription, text_of, to_json
+from accounting.revenue.subscriptions import day_of, make_subscription, price_of, text_of, to_json
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.tables import plans, subscriptions
 from accounting.tenant import TenantContext
@@ -31,26 +32,52 @@ __all__ = [
 ]
 
 
-def put_plan(engine: Engine, context: TenantContext, plan: str, display_name: str | None = None) -> dict[str, Any]:
-    """Makes a plan or renames it; `display_name` defaults to the key. Returns {"plan", "display_name"}."""
-    row = {
-        "plan": text_of("plan", plan),
-        "display_name": text_of("display_name", plan if display_name is None else display_name),
-    }
-    statement = insert(plans).values(tenant=context.tenant, **row)
-    renamed = statement.on_conflict_do_update(
-        index_elements=["tenant", "plan"], set_={"display_name": row["display_name"]}
-    )
+KINDS = ("flat", "per_seat", "usage", "credits", "free", "trial")
+
+
+def put_plan(
+    engine: Engine,
+    context: TenantContext,
+    plan: str,
+    display_name: str | None = None,
+    kind: str | None = None,
+    acquisition_cost: str | int | Decimal | None = None,
+) -> dict[str, Any]:
+    """Makes a plan or changes what is given of it; `display_name` defaults to the key. Returns the plan as `list_plans` has it.
+
+    Args:
+        kind: one of KINDS; None: flat, or what it was.
+        acquisition_cost: what winning one subscriber costs, currency units; None: not known, or what it was.
+    """
+    values = {"plan": text_of("plan", plan), "display_name": text_of("display_name", display_name or plan)}
+    changed: dict[str, Any] = {"display_name": values["display_name"]}
+    if kind is not None:
+        if kind not in KINDS:
+            raise InvalidInput("kind", kind, f"one of {', '.join(KINDS)} is expected")
+        changed["kind"] = kind
+    if acquisition_cost is not None:
+        changed["acquisition_cost"] = from_minor(price_of("acquisition_cost", acquisition_cost))
+    statement = insert(plans).values(tenant=context.tenant, **(values | changed))
+    written = statement.on_conflict_do_update(index_elements=["tenant", "plan"], set_=changed).returning(plans)
     with transaction(engine, context.tenant) as connection:
-        connection.execute(renamed)
-    return row
+        return _plan(connection.execute(written).one())
 
 
 def list_plans(engine: Engine, context: TenantContext) -> list[dict[str, Any]]:
-    """All plans of the tenant by key: {"plan", "display_name"}."""
-    query = select(plans.c.plan, plans.c.display_name).where(plans.c.tenant == context.tenant).order_by(plans.c.plan)
+    """All plans of the tenant by key: {"plan", "display_name", "kind", "acquisition_cost"}, the cost as decimal text or None."""
+    query = select(plans).where(plans.c.tenant == context.tenant).order_by(plans.c.plan)
     with read_only(engine, context.tenant) as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+        return [_plan(row) for row in connection.execute(query)]
+
+
+def _plan(row: Any) -> dict[str, Any]:
+    cost = row.acquisition_cost
+    return {
+        "plan": row.plan,
+        "display_name": row.display_name,
+        "kind": row.kind,
+        "acquisition_cost": None if cost is None else format_plain(cost),
+    }
 
 
 def put_subscription(engine: Engine, context: TenantContext, subscription: Subscription) -> dict[str, Any]:
@@ -135,6 +162,11 @@ def _row(context: TenantContext, subscription: Subscription) -> dict[str, Any]:
         "billing_currency": subscription.billing_currency,
         "starts_on": subscription.starts_on,
         "ends_on": subscription.ends_on,
+        "quantity": subscription.quantity,
+        "interval_months": subscription.interval_months,
+        "comped": subscription.comped,
+        "trial_until": subscription.trial_until,
+        "revenue_from": subscription.revenue_from,
     }
 
 
@@ -148,4 +180,9 @@ def _subscription(row: Any) -> Subscription:
         billing_currency=row.billing_currency,
         starts_on=row.starts_on,
         ends_on=row.ends_on,
+        quantity=row.quantity,
+        interval_months=row.interval_months,
+        comped=row.comped,
+        trial_until=row.trial_until,
+        revenue_from=row.revenue_from,
     )

@@ -22,6 +22,11 @@ class Subscription:
         monthly_price: minor units (10^-15 currency units) for each calendar month; 0 for a free plan.
         billing_currency: ISO 4217.
         starts_on, ends_on: days of the tenant's reporting zone, half-open; ends_on None: still running.
+        quantity: seats; the price is for one.
+        interval_months: months that are paid at once; monthly_price stays the price of one month.
+        comped: given away: used, never paid.
+        trial_until: first day that is paid for; None: the first day is.
+        revenue_from: price (monthly_price) | plan (the plan's dated price) | lines (imported invoice lines alone).
     """
 
     subscription_id: str
@@ -32,6 +37,11 @@ class Subscription:
     billing_currency: str
     starts_on: date
     ends_on: date | None
+    quantity: int = 1
+    interval_months: int = 1
+    comped: bool = False
+    trial_until: date | None = None
+    revenue_from: str = "price"
 
 
 def earned(monthly_price: int, start: date, end: date) -> int:

@@ -104,6 +104,12 @@ _ERASE = {
     "subscriptions": text(
         "UPDATE subscriptions SET user_id = :tombstone WHERE tenant = :tenant AND user_id = :user_id"
     ),
+    # The hash of a line is of the user too, and the payment system's customer leads back to the person.
+    "revenue_lines": text(
+        "UPDATE revenue_lines SET user_id = :tombstone, customer_id = NULL, line_hash = '' WHERE tenant = :tenant AND (user_id = :user_id "
+        "OR customer_id IN (SELECT customer_id FROM revenue_customers WHERE tenant = :tenant AND user_id = :user_id))"
+    ),
+    "revenue_customers": text("DELETE FROM revenue_customers WHERE tenant = :tenant AND user_id = :user_id"),
     # A replay books the call under the tombstone.
     "exceptions": text(
         "UPDATE exceptions SET context = context - '{trace_id,task_id,tags}'::text[] "

@@ -18,8 +18,8 @@ router = APIRouter(prefix="/v1", tags=["revenue"])
 
 @router.put("/plans/{plan}", responses=problems(400, 413))
 def put_plan(plan: str, body: PlanBody, service: ServiceDep, principal: AdminKey) -> Plan:
-    """Makes a plan or renames it."""
-    return Plan(**plans.put_plan(service.engine, principal.context, plan, body.display_name))
+    """Makes a plan or changes what is given of it."""
+    return Plan(**plans.put_plan(service.engine, principal.context, plan, **body.model_dump()))
 
 
 @router.get("/plans", responses=problems())

@@ -14,15 +14,17 @@ SOLD: dict[str, Any] = {"plan": "pro", "user_id": "ann", "monthly_price": "20.00
 
 @pytest.fixture(scope="module", autouse=True)
 def _plan(admin: httpx.Client) -> None:
-    assert admin.put("/v1/plans/pro", json={"display_name": "Pro"}).json() == {"plan": "pro", "display_name": "Pro"}
+    assert admin.put("/v1/plans/pro", json={"display_name": "Pro"}).json() == _plan_of("pro", "Pro")
+
+
+def _plan_of(plan: str, display_name: str) -> dict[str, Any]:
+    return {"plan": plan, "display_name": display_name, "kind": "flat", "acquisition_cost": None}
 
 
 def test_plans_are_listed_by_key_and_renamed(admin: httpx.Client) -> None:
     admin.put("/v1/plans/free", json={})
     admin.put("/v1/plans/free", json={"display_name": "Free of charge"})
-    assert admin.get("/v1/plans").json() == {
-        "plans": [{"plan": "free", "display_name": "Free of charge"}, {"plan": "pro", "display_name": "Pro"}]
-    }
+    assert admin.get("/v1/plans").json() == {"plans": [_plan_of("free", "Free of charge"), _plan_of("pro", "Pro")]}
 
 
 def test_a_subscription_is_added_replaced_and_found_by_user(admin: httpx.Client) -> None:
@@ -35,6 +37,11 @@ def test_a_subscription_is_added_replaced_and_found_by_user(admin: httpx.Client)
         "billing_currency": "USD",
         "starts_on": "2026-02-10",
         "ends_on": None,
+        "quantity": 1,
+        "interval_months": 1,
+        "comped": False,
+        "trial_until": None,
+        "revenue_from": "price",
     }
     assert admin.put("/v1/subscriptions/s1", json=SOLD).json() == stored
     admin.put("/v1/subscriptions/s2", json={**SOLD, "user_id": "bob"})

@@ -10,14 +10,20 @@ from accounting.reports import REPORTS, ReportQuery, run
 from accounting.tenant import TenantContext
 
 
-def test_the_registry_has_both_reports_with_their_groupings() -> None:
-    assert {name: kind.group_by for name, kind in REPORTS.items()} == {
-        "cost-of-revenue": ("month", "day", "seller", "model", "purpose"),
-        "user-margin": (),
-    }
+@pytest.mark.parametrize(
+    ("name", "group_by"),
+    [
+        ("cost-of-revenue", ("month", "day", "seller", "model", "purpose")),
+        ("margin", ("user", "account", "plan", "feature", "model", "cohort")),
+        ("plan-profitability", ()),
+        ("user-margin", ()),
+    ],
+)
+def test_the_registry_has_a_report_with_its_groupings(name: str, group_by: tuple[str, ...]) -> None:
+    assert REPORTS[name].group_by == group_by
 
 
 def test_an_unknown_name_is_not_found() -> None:
     engine = create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none")
-    with pytest.raises(NotFound, match=r"report='profit'.*cost-of-revenue, user-margin"):
+    with pytest.raises(NotFound, match=r"report='profit'.*cost-of-revenue, .*user-margin"):
         run(engine, TenantContext("t1", "UTC", "USD"), "profit", ReportQuery.parse("2026-01-01", "2026-02-01", "UTC"))

@@ -60,6 +60,12 @@ def test_fifteen_decimals_are_held() -> None:
         ({"user_id": "a\0b"}, "user_id"),
         ({"plan": "x" * 257}, "plan"),
         ({"account_id": " "}, "account_id"),
+        ({"quantity": 0}, "quantity"),
+        ({"quantity": "two"}, "quantity"),
+        ({"interval_months": 121}, "interval_months"),
+        ({"trial_until": "2026-02-09"}, "trial_until"),
+        ({"revenue_from": "stripe"}, "revenue_from"),
+        ({"comped": "yes"}, "comped"),
     ],
 )
 def test_what_is_no_subscription_is_refused_by_field(changed: dict[str, Any], field: str) -> None:
@@ -78,9 +84,19 @@ def tenant(database: Database) -> TenantContext:
 
 @pytest.mark.storage
 def test_a_plan_is_made_once_and_renamed(database: Database, tenant: TenantContext) -> None:
-    assert put_plan(database.app, tenant, "team") == {"plan": "team", "display_name": "team"}
-    assert put_plan(database.app, tenant, "team", "Team") == {"plan": "team", "display_name": "Team"}
-    assert {"plan": "team", "display_name": "Team"} in list_plans(database.app, tenant)
+    new = {"plan": "team", "display_name": "team", "kind": "flat", "acquisition_cost": None}
+    assert put_plan(database.app, tenant, "team") == new
+    assert put_plan(database.app, tenant, "team", "Team") == new | {"display_name": "Team"}
+    changed = new | {"display_name": "Team", "kind": "per_seat", "acquisition_cost": "12.5"}
+    assert put_plan(database.app, tenant, "team", "Team", "per_seat", "12.50") == changed
+    assert put_plan(database.app, tenant, "team", "Team") == changed
+    assert changed in list_plans(database.app, tenant)
+
+
+@pytest.mark.storage
+def test_a_plan_of_no_known_kind_is_refused(database: Database, tenant: TenantContext) -> None:
+    with pytest.raises(InvalidInput, match="kind='lifetime'"):
+        put_plan(database.app, tenant, "team", kind="lifetime")
 
 
 @pytest.mark.storage
@@ -99,6 +115,11 @@ def test_a_subscription_is_added_replaced_and_listed(database: Database, tenant:
         "billing_currency": "USD",
         "starts_on": "2026-02-10",
         "ends_on": "2026-12-01",
+        "quantity": 1,
+        "interval_months": 1,
+        "comped": False,
+        "trial_until": None,
+        "revenue_from": "price",
     }
     assert list_subscriptions(database.app, tenant, user_id="u7") == [answer]
     assert list_subscriptions(database.app, tenant, user_id="u7", plan="team") == []

@@ -146,6 +146,15 @@ BY_OWNER = (
     "INSERT INTO alert_hooks (tenant, url, created_by) VALUES (:tenant, 'http://127.0.0.1:9/' || :tenant, :tenant || '-actor')",
     "INSERT INTO alerted_models (tenant, seller, model) VALUES (:tenant, :tenant || '-seller', :tenant || '-model')",
 )
+REVENUE_BY_OWNER = (
+    "INSERT INTO plan_prices (tenant, plan, interval_months, effective_from, price, billing_currency) "
+    "VALUES (:tenant, :tenant || '-plan', 1, '2026-01-01', 20, 'USD')",
+    "INSERT INTO subscription_terms (tenant, subscription_id, term_id, kind, starts_on) "
+    "VALUES (:tenant, :tenant || '-subscription', :tenant || '-term', 'pause', '2026-07-10')",
+    "INSERT INTO revenue_lines (tenant, line_id, source, kind, amount, billing_currency, booked_at, recognition, line_hash) "
+    "VALUES (:tenant, :tenant || '-line', 'csv', 'one_off', 1, 'USD', now(), 'day', 'x')",
+    "INSERT INTO revenue_customers (tenant, customer_id, user_id) VALUES (:tenant, :tenant || '-customer', :tenant || '-user')",
+)
 BOUNDS = """
     SELECT inhrelid::regclass::text AS name, pg_get_expr(relpartbound, inhrelid) AS bounds
     FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = 'usage_events'::regclass
@@ -154,7 +163,7 @@ BOUNDS = """
 
 def _fill_by_owner(connection: Connection, tenant: str) -> None:
     """Rows that no endpoint writes, and one event in every partition."""
-    for statement in BY_OWNER:
+    for statement in (*BY_OWNER, *REVENUE_BY_OWNER):
         connection.execute(text(statement), {"tenant": tenant})
     columns = [row.name for row in connection.execute(text(COLUMNS), {"table": "usage_events"})]
     kept = ", ".join(f"{{{name}}}" if name in ("event_id", "occurred_at") else name for name in columns)
@@ -392,6 +401,8 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("GET", "/readyz"): [("/readyz", {})],
     ("GET", "/metrics"): [("/metrics", {})],
     ("GET", "/openapi.json"): [("/openapi.json", {})],
+        ("/v1/reports/margin", {"params": {**PERIOD, "group_by": "model"}}),
+        ("/v1/reports/plan-profitability", {"params": PERIOD}),
     ("GET", "/docs"): [("/docs", {})],
 }
 """Calls of each route that answer 200 for tenant A, whose data are `alpha-...`; `{alpha}` stands for the id of its exception."""
@@ -399,6 +410,43 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
 
 def _exception(world: World, tenant: str) -> str:
     query = f"SELECT exception_id FROM exceptions WHERE tenant = '{tenant}' AND kind = 'contradiction'"
+    ("PUT", "/v1/plans/{plan}/prices"): [
+        ("/v1/plans/alpha-plan/prices", {"json": {"price": "20", "effective_from": "2026-01-01"}})
+    ],
+    ("GET", "/v1/plan-prices"): [("/v1/plan-prices", {})],
+    ("PUT", "/v1/subscriptions/{subscription_id}/terms/{term_id}"): [
+        ("/v1/subscriptions/alpha-subscription/terms/alpha-t", {"json": {"kind": "pause", "starts_on": "2026-07-10"}})
+    ],
+    ("POST", "/v1/revenue/lines"): [("/v1/revenue/lines", {"json": []})],
+    ("GET", "/v1/revenue/lines"): [("/v1/revenue/lines", {})],
+    ("POST", "/v1/revenue/stripe"): [("/v1/revenue/stripe", {"json": [{"object": "coupon"}]})],
+    ("PUT", "/v1/revenue/customers/{customer_id}"): [
+        ("/v1/revenue/customers/alpha-customer", {"json": {"user_id": "alpha-user"}})
+    ],
+    ("GET", "/v1/prices"): [("/v1/prices?seller=anthropic", {}), ("/v1/prices?seller=alpha-own", {})],
+    ("GET", "/v1/prices/history"): [("/v1/prices/history?model=gpt-4o", {})],
+    ("GET", "/v1/prices/proposals"): [("/v1/prices/proposals", {})],
+    ("GET", "/v1/prices/disagreements"): [("/v1/prices/disagreements", {})],
+    ("GET", "/v1/prices/imports"): [("/v1/prices/imports", {})],
+    ("GET", "/v1/prices/diff"): [("/v1/prices/diff?known_at=2999-01-01", {})],
+    ("POST", "/v1/prices"): [("/v1/prices", {"json": {"rows": [_price("alpha")]}})],
+    ("POST", "/v1/prices/imports"): [
+        ("/v1/prices/imports", {"json": {"source": "csv", "content": "seller,model,output\nalpha-own,alpha-m2,3\n"}})
+    ],
+    ("POST", "/v1/prices/approve"): [],
+    ("POST", "/v1/prices/refuse"): [],
+    ("DELETE", "/v1/prices/rows/{sku_price_id}"): [],
+    ("PUT", "/v1/prices/contracts/{contract_id}"): [("/v1/prices/contracts/alpha-signed", {"json": SIGNED})],
+    ("GET", "/v1/prices/contracts"): [("/v1/prices/contracts", {})],
+    ("DELETE", "/v1/prices/contracts/{contract_id}"): [("/v1/prices/contracts/alpha-signed", {})],
+    ("GET", "/v1/prices/unpriced"): [("/v1/prices/unpriced", {})],
+    ("POST", "/v1/prices/assign"): [
+        ("/v1/prices/assign", {"json": {"model": "alpha-model", "like": "openai/gpt-4o", "seller": "openai"}})
+    ],
+    ("PUT", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {"json": {"url": "http://127.0.0.1:9/alpha"}})],
+    ("GET", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {})],
+    ("DELETE", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {})],
+    ("GET", "/v1/audit"): [("/v1/audit", {})],
     with world.superuser.connect() as connection:
         return str(connection.execute(text(query)).scalar_one())
 
@@ -466,7 +514,7 @@ def test_naming_another_tenants_things_finds_nothing_and_changes_nothing(world: 
     assert [answer.status_code for answer in refused] == [404] * 6
     assert listed.json() == {"subscriptions": []}
     assert sold.status_code == 400
-    assert made.json() == {"plan": f"{B}-plan", "display_name": "ours"}
+    assert (made.json()["plan"], made.json()["display_name"]) == (f"{B}-plan", "ours")
     assert sent.json() == {"accepted": 1, "duplicates": 0, "conflicts": [], "rejected": []}
     assert _everything(world) == before
 

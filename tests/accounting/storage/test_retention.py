@@ -271,6 +271,7 @@ def test_an_erased_user_is_in_no_table_and_amounts_stay(
     assert tombstone.startswith("erased-")
     assert result == {
         "event_ids": 3, "usage_events": 4, "charges": 1, "rollup_user_day": 1, "subscriptions": 1, "exceptions": 1,
+        "revenue_lines": 0, "revenue_customers": 0,
     }  # fmt: skip
     for table in metadata.tables.values():
         found = _rows(database, tenant, f"SELECT t::text FROM {table.name} t")

@@ -1,0 +1,120 @@
+"""What did users' requests cost in a period, by user, plan and component, and what of it is neither theirs nor anyone's?
+
+Costs come from the rollup by user and reporting day. A model or a feature is not in it, so those are summed from the ledger itself.
+Costs of the seller's own machines and of idle ones are later lines of the ledger: they are read apart and taken out of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from sqlalchemy import Connection, TextClause, bindparam, text
+from sqlalchemy.dialects.postgresql import ARRAY, DATE, TEXT
+
+from accounting.reports.plan_spans import HOLDER, JOIN_SPANS, PLAN, SPANS
+from accounting.reports.query import ReportQuery
+from accounting.reports.statement_lines import USER_FACING
+from accounting.reports.sums import measures
+from accounting.tenant import TenantContext
+
+DIMENSIONS = {"feature": "feature", "model": "model"}
+SELF_HOSTED = ("direct", "attributed", "fully_loaded")
+"""Bases of a charge for the seller's own machines."""
+COMPONENTS = ("provider", "self_hosted", "idle")
+COST = ("effective_cost",)
+
+_COUNTS = (
+    "events",
+    "uncached_input_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "output_tokens",
+    "effective_cost",
+)
+_SUMMED = ", ".join(_COUNTS)
+_NEGATED = ", ".join(f"-{name}" for name in _COUNTS)
+_COMPONENT = "CASE WHEN subject_kind = 'pool_hour' AND user_id IS NULL THEN 'idle' WHEN basis = ANY(:self_hosted) THEN 'self_hosted' END"
+_DAY = "({moment} AT TIME ZONE :tz)::date"
+_WHO = "coalesce(user_id, '') AS user_id, coalesce(account_id, '') AS account_id"
+
+_ROLLUP = f"""
+    apart AS (
+      SELECT {_WHO}, {_DAY.format(moment="charge_period_start")} AS day, purpose, charge_status, billing_currency, {_SUMMED},
+             {_COMPONENT} AS component
+      FROM charges WHERE tenant = :tenant AND charge_period_start >= :since AND charge_period_start < :before
+        AND {_COMPONENT} IS NOT NULL
+    ),
+    r AS (
+      SELECT user_id, account_id, day, purpose, charge_status, billing_currency, {_SUMMED}, 'provider' AS component, '' AS dimension
+      FROM rollup_user_day WHERE tenant = :tenant AND day >= :first AND day < :until
+      UNION ALL SELECT user_id, account_id, day, purpose, charge_status, billing_currency, {_NEGATED}, 'provider', '' FROM apart
+      UNION ALL SELECT user_id, account_id, day, purpose, charge_status, billing_currency, {_SUMMED}, component, '' FROM apart
+    )
+"""
+_LEDGER = f"""
+    r AS (
+      SELECT {_WHO}, {_DAY.format(moment="occurred_at")} AS day, purpose, charge_status, billing_currency, {_SUMMED},
+             coalesce({_COMPONENT}, 'provider') AS component, coalesce({{dimension}}, '') AS dimension
+      FROM ledger WHERE tenant = :tenant AND occurred_at >= :since AND occurred_at < :before
+    )
+"""
+_SUMS = f"""
+    WITH {SPANS}, {{source}}
+    SELECT {HOLDER} AS holder, r.user_id, r.account_id, {PLAN} AS plan, r.dimension, r.component, r.purpose, r.charge_status,
+           r.billing_currency, {{period}} AS period, {measures(COST)},
+           sum(uncached_input_tokens)::bigint AS uncached_input_tokens, sum(cache_read_tokens)::bigint AS cache_read_tokens,
+           sum(cache_write_tokens)::bigint AS cache_write_tokens
+    FROM r {JOIN_SPANS}
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 HAVING bool_or(r.events <> 0 OR coalesce(r.effective_cost, 0) <> 0)
+"""
+# The number of policy changes up to the day, so that each row is of one policy; without any change in the period it is not computed.
+_PERIOD = "(SELECT count(*) FROM unnest(:changes) AS change WHERE change <= r.day)"
+
+
+def read_costs(
+    connection: Connection,
+    context: TenantContext,
+    query: ReportQuery,
+    first: date,
+    until: date,
+    *,
+    dimension: str | None = None,
+    changes: Sequence[date] = (),
+) -> Sequence[Any]:
+    """Sums of the ledger's lines in the period, a row each holder, user, account, plan, dimension, component, purpose and status.
+
+    Args:
+        first, until: the period's reporting days, half-open.
+        dimension: feature or model; read from the ledger. None: from the rollup, dimension ''.
+        changes: days within the period on which the purpose policy changes; `period` counts those that have come.
+
+    A row has holder (the subscriber whose plan it is; the user where there is none), user_id, account_id, plan ('' none), component
+    (COMPONENTS) and the columns of `sums.measures`; '' stands for none.
+    """
+    source = _ROLLUP if dimension is None else _LEDGER.format(dimension=DIMENSIONS[dimension])
+    statement = _statement(_SUMS.format(source=source, period=_PERIOD if changes else "0"), changes)
+    return connection.execute(
+        statement,
+        {
+            "tenant": context.tenant,
+            "tz": context.reporting_tz,
+            "first": first,
+            "until": until,
+            "since": query.since,
+            "before": query.until,
+            "self_hosted": list(SELF_HOSTED),
+        }
+        | ({"changes": list(changes)} if changes else {}),
+    ).all()
+
+
+def user_facing(row: Any) -> bool:
+    """Whether a row is caused by users' requests, or keeps the machines for them ready."""
+    return row.purpose in USER_FACING
+
+
+def _statement(sql: str, changes: Sequence[date]) -> TextClause:
+    statement = text(sql).bindparams(bindparam("self_hosted", type_=ARRAY(TEXT)))
+    return statement.bindparams(bindparam("changes", type_=ARRAY(DATE))) if changes else statement

@@ -1,0 +1,133 @@
+"""What does one line of a margin report hold: revenue by kind, cost by component, and the margins between them?"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from accounting.money import from_minor
+from accounting.reports.base import Column, Row
+from accounting.reports.exact import ZERO, minus, percent, plus, total
+from accounting.reports.margin_data import COMPONENTS, COST
+from accounting.reports.statement_lines import FREE_TIER
+from accounting.reports.sums import Sums
+from accounting.revenue.earned import GROSS, Revenue
+
+REVENUE = ("gross_revenue", "discounts", "refunds")
+COSTS = tuple(f"{name}_cost" for name in COMPONENTS)
+MONEY = (
+    *(Column(name, "money") for name in REVENUE),
+    Column("net_revenue", "money", plus=REVENUE),
+    *(Column(name, "money") for name in COSTS),
+    Column("payment_fees", "money"),
+    Column("gross_margin", "money", plus=REVENUE, minus=(*COSTS, "payment_fees")),
+    Column("gross_margin_pct", "percent"),
+    Column("contribution_margin", "money", plus=REVENUE, minus=(*COSTS[:2], "payment_fees")),
+    Column("contribution_margin_pct", "percent"),
+    Column("free_tier_cost", "money", table=False),
+    Column("off_statement_cost", "money", table=False),
+    Column("events", "count"),
+    *(Column(name, "count", table=False) for name in ("unpriced_events", "pending_events", "tokens")),
+)
+
+
+class MarginSums:
+    """Sums of one line, one currency.
+
+    Attributes:
+        revenue: minor units by column of REVENUE. fees: minor units.
+        parts: sums of ledger lines by component.
+        free: of purposes free and trial. off: of what the purpose policy puts on another line than cost of revenue.
+    """
+
+    def __init__(self) -> None:
+        self.revenue = dict.fromkeys(REVENUE, 0)
+        self.fees = 0
+        self.parts = {name: Sums(COST) for name in COMPONENTS}
+        self.free, self.off = Sums(COST), Sums(COST)
+
+    def earn(self, one: Revenue, amount: int | None = None) -> None:
+        """Adds revenue, or a payment fee, or `amount` of it."""
+        value = one.amount if amount is None else amount
+        if one.kind == "payment_fee":
+            self.fees += value
+        else:
+            self.revenue["gross_revenue" if one.kind in GROSS else f"{one.kind}s"] += value
+
+    def spend(self, row: Any, on_statement: bool) -> None:
+        """Adds one aggregated row of the ledger."""
+        self.parts[row.component].add(row)
+        if row.purpose in FREE_TIER:
+            self.free.add(row)
+        if not on_statement:
+            self.off.add(row)
+
+    def merge(self, other: MarginSums) -> None:
+        """Adds another line of the same currency."""
+        for name in REVENUE:
+            self.revenue[name] += other.revenue[name]
+        self.fees += other.fees
+        for name in COMPONENTS:
+            self.parts[name].merge(other.parts[name])
+        self.free.merge(other.free)
+        self.off.merge(other.off)
+
+    @property
+    def net(self) -> int:
+        """Net revenue, minor units."""
+        return sum(self.revenue.values())
+
+    @property
+    def known(self) -> bool:
+        """Whether any of its usage is priced, or it has none."""
+        return self.cost() is not None
+
+    def cost(self) -> Decimal | None:
+        """Usage cost of all components; None where there is usage and none of it is priced."""
+        every = self.everything()
+        return every.cost("effective_cost")
+
+    def everything(self) -> Sums:
+        """Sums over all components."""
+        every = Sums(COST)
+        for part in self.parts.values():
+            every.merge(part)
+        return every
+
+    def row(self, left_out: Sums | None = None) -> Row:
+        """The columns of MONEY. `left_out`: ledger lines that are not to count as cost, taken off the provider's part."""
+        every = self.everything()
+        known = every.cost("effective_cost") is not None
+        costs = {f"{name}_cost": self.parts[name].costs["effective_cost"] if known else None for name in COMPONENTS}
+        if left_out is not None and costs["provider_cost"] is not None:
+            costs["provider_cost"] = minus(costs["provider_cost"], left_out.costs["effective_cost"])
+        net, fees = from_minor(self.net), from_minor(self.fees)
+        gross = _less(net, [*costs.values(), fees])
+        contribution = _less(net, [costs["provider_cost"], costs["self_hosted_cost"], fees])
+        return {
+            **{name: from_minor(amount) for name, amount in self.revenue.items()},
+            "net_revenue": net,
+            **costs,
+            "payment_fees": fees,
+            "gross_margin": gross,
+            "gross_margin_pct": None if gross is None else percent(gross, net),
+            "contribution_margin": contribution,
+            "contribution_margin_pct": None if contribution is None else percent(contribution, net),
+            "free_tier_cost": self.free.cost("effective_cost"),
+            "off_statement_cost": self.off.cost("effective_cost"),
+            **every.counts(),
+        }
+
+
+def cost_of(row: Row) -> Decimal:
+    """Usage cost and fees of a row; what is not known counts nothing here, coverage tells how much that is."""
+    return plus(total(row[name] or ZERO for name in COSTS), row["payment_fees"])
+
+
+def _less(net: Decimal, costs: list[Decimal | None]) -> Decimal | None:
+    left = net
+    for cost in costs:
+        if cost is None:
+            return None
+        left = minus(left, cost)
+    return left

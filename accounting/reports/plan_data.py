@@ -1,0 +1,137 @@
+"""Who subscribes to which plan in a period, and what did each pay, use and cost?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from accounting.reports.exact import stored_units
+from accounting.reports.margin_data import user_facing
+from accounting.reports.margin_row import MarginSums
+from accounting.reports.statement_lines import FREE_TIER
+from accounting.reports.subscribers import Subscriber
+from accounting.revenue.earned import Revenue
+from accounting.revenue.recognise import Subscription
+
+STORED_IN_MINOR = 1_000
+"""Stored amounts have 18 decimals, minor units 15."""
+INPUTS = ("uncached_input", "cache_read", "cache_write", "output")
+
+
+class _Open:
+    """A subscriber while sums are added."""
+
+    __slots__ = ("cost", "days", "events", "fees", "net", "paid", "tokens", "unknown")
+
+    def __init__(self) -> None:
+        self.net = self.fees = self.cost = self.events = self.tokens = self.days = self.unknown = 0
+        self.paid = False
+
+
+@dataclass(frozen=True)
+class PlanData:
+    """One currency's period by plan.
+
+    Attributes:
+        subscribers: plan -> subscribers by user.
+        sums: plan -> sums of the whole plan; '' and the other keys of `apart` stand for what is no plan's.
+        apart: unmatched_revenue | unmatched_usage | idle | not_user_facing -> sums.
+        free_tier_cost: cost of purposes free and trial, 10^-18 currency units.
+        payers: users with net revenue above 0, on any plan.
+    """
+
+    subscribers: dict[str, list[Subscriber]]
+    sums: dict[str, MarginSums]
+    apart: dict[str, MarginSums]
+    free_tier_cost: int
+    payers: int
+
+
+def plan_data(
+    costs: Iterable[Any],
+    revenue: Iterable[Revenue],
+    subscriptions: Sequence[Subscription],
+    currency: str,
+    first: date,
+    until: date,
+) -> PlanData:
+    """Puts a currency's rows of `read_costs`, revenue and subscriptions of the days [first, until) together.
+
+    A subscriber is a user and a plan: who changes plan is one on each, with what was paid and used while on it. Use of an account's
+    other users counts for the one who holds its subscription.
+    """
+    found: defaultdict[tuple[str, str], _Open] = defaultdict(_Open)
+    sums: defaultdict[str, MarginSums] = defaultdict(MarginSums)
+    apart: defaultdict[str, MarginSums] = defaultdict(MarginSums)
+    for one in subscriptions:
+        if one.billing_currency == currency:
+            _subscribe(found[one.plan, one.user_id], one, first, until)
+            sums[one.plan].fees += 0
+    free = _spend(costs, found, sums, apart)
+    paid: defaultdict[str, int] = defaultdict(int)
+    for money in revenue:
+        (sums[money.plan] if money.plan else apart["unmatched_revenue"]).earn(money)
+        if money.user_id and money.kind != "payment_fee":
+            paid[money.user_id] += money.amount
+        if money.plan and money.user_id:
+            own = found[money.plan, money.user_id]
+            if money.kind == "payment_fee":
+                own.fees += money.amount
+            else:
+                own.net += money.amount
+    subscribers: defaultdict[str, list[Subscriber]] = defaultdict(list)
+    for (plan, user), own in found.items():
+        subscribers[plan].append(_closed(user, own))
+    payers = sum(amount > 0 for amount in paid.values())
+    return PlanData(dict(subscribers), dict(sums), dict(apart), free, payers)
+
+
+def _spend(
+    costs: Iterable[Any],
+    found: defaultdict[tuple[str, str], _Open],
+    sums: defaultdict[str, MarginSums],
+    apart: defaultdict[str, MarginSums],
+) -> int:
+    free = 0
+    for row in costs:
+        priced = row.charge_status == "priced"
+        cost = stored_units(row.effective_cost) if priced else 0
+        if row.component == "idle":
+            apart["idle"].spend(row, on_statement=True)
+        elif not user_facing(row):
+            apart["not_user_facing"].spend(row, on_statement=True)
+        elif not row.plan:
+            apart["unmatched_usage"].spend(row, on_statement=True)
+        else:
+            sums[row.plan].spend(row, on_statement=True)
+            own = found[row.plan, row.holder]
+            own.cost += cost
+            own.events += row.events
+            own.tokens += row.input_tokens + row.output_tokens
+            own.unknown += 0 if priced else row.events
+        if row.purpose in FREE_TIER and row.component != "idle":
+            free += cost
+    return free
+
+
+def _subscribe(own: _Open, one: Subscription, first: date, until: date) -> None:
+    end = until if one.ends_on is None else min(one.ends_on, until)
+    own.days += (end - max(one.starts_on, first)).days
+    own.paid = own.paid or not one.comped
+
+
+def _closed(user: str, own: _Open) -> Subscriber:
+    return Subscriber(
+        user,
+        own.net * STORED_IN_MINOR,
+        own.fees * STORED_IN_MINOR,
+        own.cost,
+        own.events,
+        own.tokens,
+        bool(own.days) and not own.paid,
+        own.days,
+        own.unknown == 0,
+    )

@@ -1,0 +1,142 @@
+"""Which plans make money, which of their users lose it, and which cap would stop that?
+
+Statement: a plan's revenue, cost and margin. Sections: what a plan's subscribers look like, who loses money, the curve of heavy users,
+break-even use, caps, the free tier, cohorts, and how sure the estimates are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+from sqlalchemy import Engine
+
+from accounting.reports.base import Column, Footer, Node, Row
+from accounting.reports.cohorts import cohort_section
+from accounting.reports.coverage import coverage, excepted
+from accounting.reports.exact import ZERO, minus, percent, total
+from accounting.reports.margin import ledger_totals
+from accounting.reports.margin_data import read_costs
+from accounting.reports.margin_row import COSTS, MONEY, MarginSums
+from accounting.reports.period_days import period_days
+from accounting.reports.plan_data import PlanData, plan_data
+from accounting.reports.plan_sections import plan_sections
+from accounting.reports.query import ReportQuery
+from accounting.reports.ratios import rounded_to
+from accounting.reports.sections import Section, SectionedReport
+from accounting.reports.subscribers import Subscriber, losing
+from accounting.revenue.earned import earned_revenue
+from accounting.revenue.plans import running
+from accounting.storage.engine import read_only
+from accounting.tenant import TenantContext
+
+NAME = "plan-profitability"
+DESCRIPTION = "What each plan earns and who on it loses money; break-even use, caps, heavy users, free tier, cohorts"
+GROUP_BY: tuple[str, ...] = ()
+COLUMNS = (
+    Column("row", "text", table=False),
+    Column("billing_currency", "text"),
+    Column("plan", "text"),
+    Column("subscribers", "count"),
+    Column("paying_subscribers", "count"),
+    Column("average_subscribers", "number"),
+    *MONEY,
+    Column("loss_making", "count"),
+    Column("loss_making_pct", "percent"),
+    Column("net_revenue_per_subscriber", "number", table=False),
+    Column("cost_per_subscriber", "number", table=False),
+)
+
+
+def plan_profitability(engine: Engine, context: TenantContext, query: ReportQuery) -> SectionedReport:
+    """Plan profit and loss of a period, by margin ascending, with sections (plan_sections.py, cohorts.py).
+
+    `limit`: at most so many loss-making users are listed a plan. What is no plan's stands on lines of its own: unmatched_revenue,
+    unmatched_usage, idle, not_user_facing; totals as in the report `margin`. Raises InvalidInput in another zone than the tenant's.
+    """
+    query.check_group_by(GROUP_BY)
+    first, until = period_days(query, context)
+    with read_only(engine, context.tenant) as connection:
+        subscriptions = running(connection, context, first, until)
+        costs = read_costs(connection, context, query, first, until)
+        revenue = earned_revenue(connection, context, first, until, subscriptions)
+        ledger = ledger_totals(connection, context, first, until)
+        waiting = excepted(connection, context, query.since, query.until)
+        cohorts = cohort_section(connection, context, query, first, until)
+    outline: list[Node] = []
+    feet: list[Footer] = []
+    sections: list[Section] = []
+    currencies = {context.billing_currency, *(row.billing_currency for row in costs)}
+    for currency in sorted(currencies | {one.billing_currency for one in revenue}):
+        own = [row for row in costs if row.billing_currency == currency]
+        data = plan_data(
+            own, [one for one in revenue if one.billing_currency == currency], subscriptions, currency, first, until
+        )
+        nodes = _outline(data, currency, (until - first).days)
+        outline += nodes
+        feet += _footer(currency, nodes[0].row, ledger.get(currency, ZERO))
+        sections += plan_sections(data, own, currency, query.limit)
+    return SectionedReport(
+        NAME, query, COLUMNS, tuple(outline), coverage(costs, waiting), feet, sections=(*sections, cohorts)
+    )
+
+
+def _outline(data: PlanData, currency: str, days: int) -> list[Node]:
+    rows = [
+        _row("detail", currency, plan, sums, data.subscribers.get(plan, []), days) for plan, sums in data.sums.items()
+    ]
+    rows.sort(key=lambda row: (row["gross_margin"] is None, row["gross_margin"] or ZERO, row["plan"]))
+    facing, every = MarginSums(), MarginSums()
+    for sums in data.sums.values():
+        facing.merge(sums)
+    for kind in ("unmatched_revenue", "unmatched_usage", "idle"):
+        if kind in data.apart:
+            rows.append(_row(kind, currency, None, data.apart[kind], [], days))
+            facing.merge(data.apart[kind])
+    everyone = [one for members in data.subscribers.values() for one in members]
+    every.merge(facing)
+    children = [
+        Node(_row("total_free_tier_in", currency, None, facing, everyone, days), tuple(Node(row) for row in rows))
+    ]
+    if "not_user_facing" in data.apart:
+        every.merge(data.apart["not_user_facing"])
+        children.append(Node(_row("not_user_facing", currency, None, data.apart["not_user_facing"], [], days)))
+    out = _row("total_free_tier_out", currency, None, facing, everyone, days) | facing.row(facing.free)
+    return [Node(_row("total", currency, None, every, everyone, days), tuple(children)), Node(out)]
+
+
+def _row(kind: str, currency: str, plan: str | None, sums: MarginSums, members: Sequence[Subscriber], days: int) -> Row:
+    money = sums.row()
+    lost = len(losing(members))
+    cost = sums.cost()
+    return {
+        "row": kind,
+        "billing_currency": currency,
+        "plan": plan,
+        "subscribers": len(members),
+        "paying_subscribers": sum(one.net > 0 for one in members),
+        "average_subscribers": rounded_to(Fraction(sum(one.days for one in members), days)),
+        **money,
+        "loss_making": lost,
+        "loss_making_pct": percent(lost, len(members)),
+        "net_revenue_per_subscriber": _each(money["net_revenue"], len(members)),
+        "cost_per_subscriber": None if cost is None else _each(cost, len(members)),
+    }
+
+
+def _each(amount: Decimal, count: int) -> Decimal | None:
+    return rounded_to(Fraction(amount) / count) if count else None
+
+
+def _footer(currency: str, whole: Row, ledger: Decimal) -> list[Footer]:
+    reported = total(whole[name] or ZERO for name in COSTS)
+    return [
+        Footer(
+            "ledger_total",
+            ledger,
+            currency,
+            "effective cost of the ledger by user and reporting day, summed without grouping",
+        ),
+        Footer("difference", minus(reported, ledger), currency, "report less ledger; 0 or the report is wrong"),
+    ]

@@ -1,0 +1,143 @@
+"""How do Stripe's objects become invoice lines and subscriptions? One file, in whatever order its objects stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Engine
+
+from accounting.errors import InvalidInput
+from accounting.revenue.lines import LineResult, customer_users, known_line_ids, put_customer, write_lines
+from accounting.revenue.plans import plan_keys, write_subscriptions
+from accounting.revenue.recognise import Subscription
+from accounting.revenue.recognition import RATABLE, Line
+from accounting.revenue.stripe_objects import Skipped, credit_note_lines, fee_line, invoice_lines, void_lines
+from accounting.revenue.stripe_subscription import make_stripe_subscription
+from accounting.storage.engine import transaction
+from accounting.tenant import TenantContext
+
+Object = Mapping[str, Any]
+
+
+def import_stripe(engine: Engine, context: TenantContext, path: Path, recognition: str = "day") -> LineResult:
+    """Books a file of Stripe objects: one object, a list of any kind, or one a line.
+
+    Reads invoices, credit notes, balance transactions (their fees), subscriptions, customers (metadata user_id, account_id) and charges
+    (whose customer a fee is); others are counted as skipped. Idempotent by the objects' ids. A bad object is rejected whole and named.
+
+    Args:
+        recognition: day or second; how the lines are earned over their periods.
+
+    Raises InvalidInput for a file that is no JSON, or for another recognition.
+    """
+    return import_objects(engine, context, _objects(path), recognition)
+
+
+def import_objects(
+    engine: Engine, context: TenantContext, objects: Iterable[object], recognition: str = "day"
+) -> LineResult:
+    """The same for objects in memory."""
+    if recognition not in RATABLE:
+        raise InvalidInput("recognition", recognition, f"one of {', '.join(RATABLE)} is expected")
+    found = _by_kind(objects)
+    with transaction(engine, context.tenant) as connection:
+        return _book(connection, context, found, recognition)
+
+
+def _book(
+    connection: Connection,
+    context: TenantContext,
+    sorted_out: dict[str, list[tuple[int, Object]]],
+    recognition: str,
+) -> LineResult:
+    result = LineResult()
+    charged = {
+        one["id"]: one["customer"] for _, one in sorted_out.get("charge", []) if isinstance(one.get("customer"), str)
+    }
+    for place, customer in sorted_out.pop("customer", []):
+        _attempt(result, place, customer, lambda one: _customer(connection, context, one, result))
+    subscriptions: dict[str, Subscription] = {}
+    plans, owners = plan_keys(connection, context), customer_users(connection, context)
+    for place, one in sorted_out.pop("subscription", []):
+        made = _attempt(result, place, one, lambda o: make_stripe_subscription(context, o, plans, owners))
+        if made is not None:
+            subscriptions[made.subscription_id] = made
+    write_subscriptions(connection, context, list(subscriptions.values()))
+    readers: dict[str, Callable[[Object], list[Line]]] = {
+        "invoice": lambda one: _invoice(connection, context, one, recognition),
+        "credit_note": lambda one: credit_note_lines(one, recognition),
+        "balance_transaction": lambda one: [fee_line(one, charged)],
+    }
+    sorted_out.pop("charge", None)
+    lines: list[Line] = []
+    for kind, members in sorted_out.items():
+        for place, one in members:
+            if kind not in readers:
+                result.skip(f"{kind} is not read")
+            else:
+                lines += _attempt(result, place, one, readers[kind]) or []
+    write_lines(connection, context, "stripe", lines, result)
+    return result
+
+
+def _invoice(connection: Connection, context: TenantContext, invoice: Object, recognition: str) -> list[Line]:
+    if invoice.get("status") != "void":
+        return invoice_lines(invoice, recognition)
+    undone = void_lines(invoice, recognition)
+    known = known_line_ids(connection, context, [line.refers_to for line in undone if line.refers_to])
+    kept = [line for line in undone if line.refers_to in known]
+    if not kept:
+        raise Skipped("void invoice")
+    return kept
+
+
+def _customer(connection: Connection, context: TenantContext, customer: Object, result: LineResult) -> None:
+    metadata = customer.get("metadata") or {}
+    user, account = metadata.get("user_id"), metadata.get("account_id")
+    if not user and not account:
+        result.skip("customer without user_id or account_id in its metadata")
+        return
+    put_customer(connection, context, customer["id"], user, account)
+
+
+def _attempt(result: LineResult, place: int, one: Object, read: Callable[[Object], Any]) -> Any:
+    try:
+        return read(one)
+    except Skipped as reason:
+        result.skip(str(reason))
+    except InvalidInput as error:
+        result.rejected.append({"line": place, "field": error.field, "value": error.value, "reason": error.reason})
+    return None
+
+
+def _by_kind(objects: Iterable[object]) -> dict[str, list[tuple[int, Object]]]:
+    found: dict[str, list[tuple[int, Object]]] = {}
+    for place, one in enumerate(objects, start=1):
+        if not isinstance(one, Mapping) or not isinstance(one.get("object"), str):
+            raise InvalidInput("object", str(one)[:100], f"entry {place} is no Stripe object")
+        kind = one["object"]
+        found.setdefault(kind, []).append((place, one))
+    return found
+
+
+def _objects(path: Path) -> list[object]:
+    data = path.read_bytes()
+    try:
+        whole = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        whole = _json_lines(path, data)
+    if isinstance(whole, Mapping) and whole.get("object") == "list":
+        if whole.get("has_more"):
+            raise InvalidInput("has_more", True, "the list goes on; fetch all of it, or amounts are missing")
+        whole = whole.get("data")
+    return list(whole) if isinstance(whole, list) else [whole]
+
+
+def _json_lines(path: Path, data: bytes) -> list[object]:
+    try:
+        return [msgspec.json.decode(line) for line in data.splitlines() if line.strip()]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput("file", str(path), f"is neither JSON nor JSON Lines: {error}") from error
