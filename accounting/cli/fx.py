@@ -9,14 +9,9 @@ import click
 import msgspec
 
 from accounting.cli.group import example
-from accounting.money import format_plain
-from accounting.pricing.currency import Rate
-from accounting.pricing.currency_codes import currency_code
 from accounting.pricing.ecb import packaged, read_history
-from accounting.storage.engine import app_engine, owner_engine, read_only
-from accounting.storage.fx_rates import import_rates, read_rates
-
-NO_TENANT = ""
+from accounting.storage.engine import app_engine, owner_engine
+from accounting.storage.fx_rates import import_rates, rate_on
 
 
 @click.group(epilog=example("tokencogs fx import", "tokencogs fx rate USD EUR --on 2026-02-10"))
@@ -49,28 +44,9 @@ def import_command(file: Path | None) -> None:
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def rate(from_currency: str, to_currency: str, day: datetime, form: str) -> None:
     """The rate of currency FROM into TO on a day: how many TO one FROM is, with its source, date and rule."""
-    pair = currency_code(from_currency, "from"), currency_code(to_currency, "to")
-    with read_only(app_engine(), NO_TENANT) as connection:
-        found = read_rates(connection, pair, day.date(), day.date()).rate(*pair, day.date())
-    shown = described(found)
+    shown = rate_on(app_engine(), from_currency, to_currency, day.date()).described()
     if form == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(shown)))
     else:
         width = max(map(len, shown))
         click.echo("\n".join(f"{name.ljust(width)}  {value}" for name, value in shown.items()))
-
-
-def described(found: Rate) -> dict[str, str]:
-    """A rate as text, every figure that it was made of beside it."""
-    return {
-        "from": found.from_currency,
-        "to": found.to_currency,
-        "date": found.on.isoformat(),
-        "rate": format_plain(found.rate),
-        "rate_date": found.rate_date.isoformat(),
-        "from_per_eur": format_plain(found.from_per_eur),
-        "to_per_eur": format_plain(found.to_per_eur),
-        "rule": found.rule,
-        "source": found.source,
-        "source_version": found.source_version,
-    }

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
 
 from accounting.errors import MissingRate, MoneyError
-from accounting.money import parse_amount
+from accounting.money import format_plain, parse_amount
 from accounting.pricing.currency_codes import currency_code
 
 BASE = "EUR"
@@ -88,6 +88,21 @@ class Rate:
         if not isinstance(amount, Decimal) or not amount.is_finite():
             raise MoneyError("amount", amount, "an amount is a finite Decimal, never a float")
         return rounded(_EXACT.multiply(amount, self.rate))
+
+    def described(self) -> dict[str, str]:
+        """The rate as text, every figure that it was made of beside it."""
+        return {
+            "from": self.from_currency,
+            "to": self.to_currency,
+            "date": self.on.isoformat(),
+            "rate": format_plain(self.rate),
+            "rate_date": self.rate_date.isoformat(),
+            "from_per_eur": format_plain(self.from_per_eur),
+            "to_per_eur": format_plain(self.to_per_eur),
+            "rule": self.rule,
+            "source": self.source,
+            "source_version": self.source_version,
+        }
 
 
 def rounded(product: Decimal) -> Decimal:

@@ -11,8 +11,12 @@ import psycopg
 from sqlalchemy import Connection, Engine, text
 
 from accounting.money import format_plain
-from accounting.pricing.currency import MOST_DAYS_BACK, RateTable, ReferenceRate
-from accounting.storage.engine import reaching
+from accounting.pricing.currency import MOST_DAYS_BACK, Rate, RateTable, ReferenceRate
+from accounting.pricing.currency_codes import currency_code
+from accounting.storage.engine import reaching, read_only
+
+NO_TENANT = ""
+"""Sees the rows that belong to no tenant, and nothing else."""
 
 _COLUMNS = "rate_date, currency, per_eur, source, source_version"
 _NEW = "CREATE TEMP TABLE new_fx_rates (LIKE fx_rates INCLUDING DEFAULTS) ON COMMIT DROP"
@@ -69,6 +73,13 @@ def read_rates(connection: Connection, currencies: Iterable[str], first: date, l
     return RateTable(
         ReferenceRate(row.currency, row.rate_date, Decimal(row.per_eur), row.source, row.source_version) for row in rows
     )
+
+
+def rate_on(engine: Engine, from_currency: str, to_currency: str, on: date) -> Rate:
+    """The rate of a day by the stated rule. Raises InvalidInput for what is no currency, MissingRate for a day without a rate."""
+    pair = currency_code(from_currency, "from"), currency_code(to_currency, "to")
+    with read_only(engine, NO_TENANT) as connection:
+        return read_rates(connection, pair, on, on).rate(*pair, on)
 
 
 def _copy(connection: Connection, rates: Iterable[ReferenceRate]) -> None:

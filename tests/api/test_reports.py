@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import httpx
 import pytest
 
+from accounting.pricing.currency import ReferenceRate
+from accounting.storage.fx_rates import import_rates
+from tests.conftest import Database
 from tests.events import body, event
 
 pytestmark = pytest.mark.storage
@@ -67,6 +72,8 @@ def test_the_zone_is_the_tenants_where_none_is_asked_for(admin: httpx.Client) ->
         ({"limit": "many"}, "limit"),
         ({"format": "pdf"}, "format"),
         ({"form": "csv"}, "form"),
+        ({"currency": "eur"}, "currency"),
+        ({"currency": "CHF"}, "currency"),
     ],
 )
 def test_what_can_not_be_asked_is_refused_by_name(admin: httpx.Client, changes: dict[str, str], field: str) -> None:
@@ -82,3 +89,34 @@ def test_a_missing_period_is_refused_by_name(admin: httpx.Client) -> None:
 def test_an_unknown_report_is_not_found(admin: httpx.Client) -> None:
     answer = admin.get("/v1/reports/no-such-report", params=JULY)
     assert (answer.status_code, answer.json()["error"]) == (404, "NotFound")
+
+
+def test_a_report_in_another_currency_lists_its_rates(admin: httpx.Client, database: Database) -> None:
+    import_rates(database.owner, [ReferenceRate("USD", date(2026, 7, 1), Decimal("1.25"), "bank", "f1")])
+    report = admin.get("/v1/reports/cost-of-revenue", params={**JULY, "currency": "EUR"}).json()
+    # 0.0112 dollars at 0.8.
+    (total,) = [row for row in report["totals"] if row["row"] == "total"]
+    assert (total["billing_currency"], total["effective_cost"]) == ("EUR", "0.00896")
+    assert [(line["day"], line["from_currency"], line["rate"]) for line in report["conversions"]] == [
+        ("2026-07-01", "USD", "0.8")
+    ]
+
+
+def test_the_rate_of_a_day_is_told_with_its_origin(admin: httpx.Client, database: Database) -> None:
+    import_rates(database.owner, [ReferenceRate("USD", date(2026, 7, 1), Decimal("1.25"), "bank", "f1")])
+    found = admin.get("/v1/fx-rate", params={"from": "EUR", "to": "USD", "on": "2026-07-02"}).json()
+    assert (found["rate"], found["rate_date"], found["date"], found["source"]) == (
+        "1.25",
+        "2026-07-01",
+        "2026-07-02",
+        "bank",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"from": "EURO"}, "from"), ({"to": "ABC"}, "to"), ({"on": "July"}, "on"), ({"on": "2030-01-01"}, "currency")],
+)
+def test_a_rate_that_is_not_there_is_refused_by_name(admin: httpx.Client, changes: dict[str, str], field: str) -> None:
+    answer = admin.get("/v1/fx-rate", params={"from": "EUR", "to": "USD", "on": "2026-07-02", **changes})
+    assert (answer.status_code, answer.json()["field"]) == (400, field)

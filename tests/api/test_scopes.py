@@ -61,7 +61,11 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
             "starts_on": "2026-01-01",
         },
     }
-    params = {("GET", "/v1/reports/{name}"): PERIOD, ("DELETE", "/v1/cost-basis"): {"provider": "nobody"}}
+    params = {
+        ("GET", "/v1/reports/{name}"): PERIOD,
+        ("GET", "/v1/fx-rate"): {"from": "EUR", "to": "EUR", "on": "2026-07-01"},
+        ("DELETE", "/v1/cost-basis"): {"provider": "nobody"},
+    }
     sent = bodies.get(path) if method in ("POST", "PUT") else None
     return client.request(method, url, json=sent, params=params.get((method, path)))
 
