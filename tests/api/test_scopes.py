@@ -37,10 +37,10 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         subscription_id="s1",
         format="openai_chat",
         exception_id="none",
-    )
-    bodies: dict[str, object] = {
         term_id="t1",
         customer_id="c1",
+    )
+    bodies: dict[str, object] = {
         "/v1/usage/events": [],
         "/v1/usage/events/{event_id}/void": {"reason": "x"},
         "/v1/usage/events/{event_id}/revisions": event("no-such-event"),
@@ -49,13 +49,13 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         "/v1/exceptions/replay": {"exception_ids": []},
         "/v1/cost-basis": {"provider": "openai", "basis": "price_list"},
         "/v1/plans/{plan}": {"display_name": "Basic"},
-        "/v1/subscriptions/{subscription_id}": {
-            "plan": "basic",
         "/v1/plans/{plan}/prices": {"price": "1", "effective_from": "2026-01-01"},
         "/v1/subscriptions/{subscription_id}/terms/{term_id}": {"kind": "pause", "starts_on": "2026-02-01"},
         "/v1/revenue/lines": [],
         "/v1/revenue/stripe": [],
         "/v1/revenue/customers/{customer_id}": {"user_id": "u"},
+        "/v1/subscriptions/{subscription_id}": {
+            "plan": "basic",
             "user_id": "u",
             "monthly_price": "1",
             "starts_on": "2026-01-01",
