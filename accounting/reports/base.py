@@ -79,8 +79,8 @@ class Report:
         outline: totals with the rows they are sums of.
         coverage: what the amounts stand on (coverage.py).
         footer: control totals and reconciliations.
-    """
         conversions: what was converted, day by day, where one currency was asked for (convert.py).
+    """
 
     name: str
     query: ReportQuery
@@ -88,8 +88,8 @@ class Report:
     outline: tuple[Node, ...]
     coverage: list[Row]
     footer: list[Footer] = field(default_factory=list)
-
     conversions: list[Conversion] = field(default_factory=list)
+
     @property
     def rows(self) -> list[Row]:
         """Detail rows, in order."""

@@ -390,6 +390,8 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
         ("/v1/reports/cost-of-revenue", {"params": {**PERIOD, "format": "csv"}}),
         ("/v1/reports/user-margin", {"params": PERIOD}),
         ("/v1/reports/user-margin", {"params": {**PERIOD, "format": "csv"}}),
+        ("/v1/reports/margin", {"params": {**PERIOD, "group_by": "model"}}),
+        ("/v1/reports/plan-profitability", {"params": PERIOD}),
     ],
     ("GET", "/v1/plans"): [("/v1/plans", {})],
     ("PUT", "/v1/plans/{plan}"): [("/v1/plans/alpha-plan", {"json": {}})],
@@ -397,19 +399,6 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("PUT", "/v1/subscriptions/{subscription_id}"): [
         ("/v1/subscriptions/alpha-subscription", {"json": _subscription("alpha")})
     ],
-    ("GET", "/healthz"): [("/healthz", {})],
-    ("GET", "/readyz"): [("/readyz", {})],
-    ("GET", "/metrics"): [("/metrics", {})],
-    ("GET", "/openapi.json"): [("/openapi.json", {})],
-        ("/v1/reports/margin", {"params": {**PERIOD, "group_by": "model"}}),
-        ("/v1/reports/plan-profitability", {"params": PERIOD}),
-    ("GET", "/docs"): [("/docs", {})],
-}
-"""Calls of each route that answer 200 for tenant A, whose data are `alpha-...`; `{alpha}` stands for the id of its exception."""
-
-
-def _exception(world: World, tenant: str) -> str:
-    query = f"SELECT exception_id FROM exceptions WHERE tenant = '{tenant}' AND kind = 'contradiction'"
     ("PUT", "/v1/plans/{plan}/prices"): [
         ("/v1/plans/alpha-plan/prices", {"json": {"price": "20", "effective_from": "2026-01-01"}})
     ],
@@ -447,6 +436,17 @@ def _exception(world: World, tenant: str) -> str:
     ("GET", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {})],
     ("DELETE", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {})],
     ("GET", "/v1/audit"): [("/v1/audit", {})],
+    ("GET", "/healthz"): [("/healthz", {})],
+    ("GET", "/readyz"): [("/readyz", {})],
+    ("GET", "/metrics"): [("/metrics", {})],
+    ("GET", "/openapi.json"): [("/openapi.json", {})],
+    ("GET", "/docs"): [("/docs", {})],
+}
+"""Calls of each route that answer 200 for tenant A, whose data are `alpha-...`; `{alpha}` stands for the id of its exception."""
+
+
+def _exception(world: World, tenant: str) -> str:
+    query = f"SELECT exception_id FROM exceptions WHERE tenant = '{tenant}' AND kind = 'contradiction'"
     with world.superuser.connect() as connection:
         return str(connection.execute(text(query)).scalar_one())
 
