@@ -11,6 +11,7 @@ from accounting.selfhosted.arrays import US_PER_SECOND, Floats, Ints
 from accounting.selfhosted.curve import Curve
 from accounting.selfhosted.pieces import Pieces
 from accounting.selfhosted.pool import Pool
+from accounting.selfhosted.prompts import pack
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,19 @@ def predict(
     decoding, contexts = decoding / busy, contexts / busy
     if pool.order == "prefill_first":
         decoding, contexts = np.zeros_like(decoding), np.zeros_like(contexts)
-    room = np.maximum(pool.token_budget - decoding, 1.0)
-    steps = np.where(pieces.prefills, np.maximum(np.ceil(new / room), 1.0), 0.0)
-    alive = np.maximum(steps, 1.0)
-    own = np.where(pieces.prefills, own_terms.prefill_seconds(curve, new, cached, alive), 0.0)
-    tokens = np.where(pieces.prefills, new / alive, 0.0)
-    seconds = steps * curve.step_seconds(decoding, contexts, own / alive, decoding + tokens)
+    at = np.flatnonzero(pieces.prefills)
+    at = at[np.lexsort((pieces.received[at], key[at] + pieces.first[at]))]
+    new, cached, decoding, contexts = new[at], cached[at], decoding[at], contexts[at]
+    fill = new / np.maximum(pool.token_budget - decoding, 1.0)
+    alone = np.maximum(np.ceil(fill), 1.0)
+    whole = own_terms.prefill_seconds(curve, new, cached, alone)
+    least = curve.step_seconds(decoding, contexts, whole / alone, decoding + new / alone)
+    packed = pack(pieces.cell[at], pieces.received[at], pieces.first[at], fill, whole, least, parts[at] > 1)
+    steps, own, tokens, seconds = (np.zeros(len(pieces)) for _ in range(4))
+    steps[at], tokens[at] = packed.steps, new / packed.steps
+    own[at] = own_terms.prefill_seconds(curve, new, cached, packed.steps)
+    per_step = curve.step_seconds(decoding, contexts, packed.work / packed.steps, decoding + new / packed.steps)
+    seconds[at] = packed.steps * per_step
     predicted = pieces.first - np.rint(seconds * US_PER_SECOND).astype(np.int64)
     began = np.where(pieces.started >= 0, np.minimum(pieces.started, pieces.first), predicted)
     began = np.where(pieces.prefills, np.maximum(began, pieces.received), pieces.first)
