@@ -1,6 +1,7 @@
 """Which users earn more than they cost?
 
-Revenue is recognised by day over [from, to); cost is the effective cost of the user's own requests, by reporting day, where the
+Revenue is what was earned on the days of [from, to): subscriptions, invoice lines and use, less discounts and refunds. Payment fees are not
+cost here; the report `margin` has them. Cost is the effective cost of the user's own requests, by reporting day, where the
 purpose is production, free or trial. Cost of other purposes (eval, internal, training) is nobody's margin: it stands in a row of its
 own, so that the total is the ledger's. Cost without a user stands in a row too.
 """
@@ -17,7 +18,7 @@ from sqlalchemy import Engine, text
 from accounting.errors import InvalidInput
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.convert import JOIN, PARAMETERS, Converter
-from accounting.reports.coverage import coverage, excepted
+from accounting.reports.coverage import apart, coverage
 from accounting.reports.earned_by_day import Earned
 from accounting.reports.exact import ZERO, minus, percent, plus
 from accounting.reports.query import ReportQuery, day_start
@@ -95,7 +96,7 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
     converter: Converter | None = None
     with read_only(engine, context.tenant) as connection:
         subscriptions = running(connection, context, first, until)
-        earned = Earned(subscriptions, first, until)
+        earned = Earned(connection, context, subscriptions, first, until)
         if query.currency is None:
             found, revenue = connection.execute(_AS_BOOKED, asked).all(), earned.as_billed()
         else:
@@ -106,7 +107,7 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
             found, revenue = converter.rounded(connection.execute(_CONVERTED, rated), COST), earned.converted(converter)
         ledger = {row.billing_currency: row.incurred for row in connection.execute(_LEDGER, parameters)}
         statement = control(connection, context, query).incurred
-        waiting = excepted(connection, context, query.since, query.until)
+        waiting = apart(connection, context, query.since, query.until)
     plans = _plans(subscriptions)
     billed = {context.billing_currency, *ledger, *(currency for _, currency in revenue)}
     outline: list[Node] = []
@@ -194,8 +195,8 @@ def _outline(
     currency: str, found: Sequence[Any], earned: dict[str, Decimal], plans: dict[str, str], limit: int | None
 ) -> list[Node]:
     """The total with what it is the sum of, and beside it the total without free tier."""
-    users = {user: _Account(revenue) for user, revenue in earned.items()}
-    nobody, apart, facing, every = _Account(), _Account(), _Account(), _Account()
+    users = {user: _Account(revenue) for user, revenue in earned.items() if user}
+    nobody, apart, facing, every = _Account(earned.get("", ZERO)), _Account(), _Account(), _Account()
     for row in found:
         (users.setdefault(row.user_id, _Account()) if row.user_id else nobody if row.user_facing else apart).add(row)
     rows = [account.row("user", currency, user, plans.get(user, NO_PLAN)) for user, account in users.items()]
@@ -206,7 +207,7 @@ def _outline(
         rest.merge(users[row["user_id"]])
     if len(rows) > len(shown):
         shown.append(rest.row("remaining_users", currency))
-    if nobody.sums.events:
+    if nobody.sums.events or nobody.revenue:
         shown.append(nobody.row("no_user", currency))
     for account in (*users.values(), nobody):
         facing.merge(account)
