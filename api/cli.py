@@ -36,7 +36,12 @@ _DRAIN_SECONDS = 60
     is_flag=True,
     help="Run the settlement every 15 minutes in this process; needs the owner's login.",
 )
-def serve(host: str, port: int, with_settlement: bool) -> None:
+@click.option(
+    "--operator",
+    metavar="TENANT",
+    help="Admin keys of this tenant may change the list prices of all; needs the owner's login.",
+)
+def serve(host: str, port: int, with_settlement: bool, operator: str | None) -> None:
     """Serve the HTTP API until Ctrl-C or SIGTERM, then finish the requests in work.
 
     The embedded database is migrated and given its price list first. A database of DATABASE_URL is left as it is: run
@@ -50,12 +55,17 @@ def serve(host: str, port: int, with_settlement: bool) -> None:
         raise ConfigurationError(
             "--with-settlement lists the tenants and so needs TOKENCOGS_OWNER_URL, which is not set"
         )
+    if operator is not None and not has_owner():
+        raise ConfigurationError(
+            "--operator changes rows of all tenants and so needs TOKENCOGS_OWNER_URL, which is not set"
+        )
     if not os.environ.get("DATABASE_URL"):
         migrate.upgrade()
         seed_list_tariffs(owner_engine())
     app_engine()
     require_schema()
-    app = create_app(Settings(settlement_seconds=_SETTLEMENT_SECONDS if with_settlement else None))
+    settled = _SETTLEMENT_SECONDS if with_settlement else None
+    app = create_app(Settings(settlement_seconds=settled, operator=operator))
     config = uvicorn.Config(
         app, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=_DRAIN_SECONDS
     )

@@ -12,22 +12,21 @@ from functools import lru_cache, partial
 
 from anyio import CapacityLimiter
 
+from accounting.alerts import alert
 from accounting.errors import Busy, StorageUnavailable, TokencogsError
 from accounting.ledger.settle import settle
 from accounting.ledger.writer import IngestWriter
-from accounting.pricing.book import PriceBook
 from accounting.storage import migrate
 from accounting.storage.engine import app_engine, has_owner, owner_engine, transaction
-from accounting.storage.tariffs import load_book
+from accounting.storage.tariffs import Layers
 from accounting.storage.tenants import context, list_tenants
 from accounting.tenant import TenantContext
+from api.books import NO_TENANT, BookCache
 from api.metrics import Metrics
 from api.settings import Settings
 
 _LOG = logging.getLogger("tokencogs.api")
 _DAY = 86_400.0
-NO_TENANT = ""
-"""Sees the rows that belong to no tenant, and nothing else."""
 
 
 class Service:
@@ -38,12 +37,15 @@ class Service:
         self.metrics = metrics
         self.engine = app_engine()
         require_schema()
-        self._book = load_book(self.engine, NO_TENANT)
+        self._books = BookCache(settings.price_seconds)
+        self._books.get(NO_TENANT)
         self.writer = IngestWriter(self.engine, self.book, max_waiting_events=settings.max_waiting_events)
         self.parsers = CapacityLimiter(settings.parsers)
         self.in_work = 0
         self._stopping = threading.Event()
-        self._chores = [self._chore("prices", _DAY, self._reload_book)]
+        self._chores: list[threading.Thread] = []
+        if settings.alert_seconds is not None:
+            self._chores.append(self._chore("alerts", settings.alert_seconds, self._alert))
         if has_owner():
             self._chores.append(self._chore("partitions", _DAY, self._make_partitions, at_once=True))
         if settings.settlement_seconds is not None:
@@ -61,9 +63,9 @@ class Service:
         for chore in self._chores:
             chore.join()
 
-    def book(self, _tenant: TenantContext) -> PriceBook:
-        """The price book of a tenant, read from the database once a day; all tenants are priced by the list."""
-        return self._book
+    def book(self, tenant: TenantContext) -> Layers:
+        """The price books of a tenant: list and contract, a few seconds behind what is recorded at most."""
+        return self._books.get(tenant.tenant)
 
     @contextmanager
     def admission(self) -> Iterator[None]:
@@ -90,8 +92,14 @@ class Service:
             except TokencogsError as error:
                 _LOG.warning("%s: %s; tried again in %s s", name, error, seconds)
 
-    def _reload_book(self) -> None:
-        self._book = load_book(self.engine, NO_TENANT)
+    def _alert(self) -> None:
+        """Tells every tenant, or those that this process knows of, of models without a price."""
+        known = [one.tenant for one in list_tenants(owner_engine())] if has_owner() else self._books.tenants
+        for tenant in known:
+            try:
+                alert(self.engine, context(self.engine, tenant))
+            except TokencogsError as error:
+                _LOG.warning("alerts: %s; tried again", error)
 
     def _make_partitions(self) -> None:
         with transaction(owner_engine(), NO_TENANT) as connection:

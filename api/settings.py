@@ -18,6 +18,9 @@ class Settings:
             share the interpreter lock.
         threads: threads for everything else. With parsers, writer and chores they fit the 16 connections of the pool.
         settlement_seconds: time between two settlement runs in this process; None runs none.
+        price_seconds: how long a price book is used before the process looks whether prices changed.
+        alert_seconds: time between two looks for models without a price; None looks for none.
+        operator: tenant whose admin keys may change the list prices of all; needs the owner's login. None: no key may.
     """
 
     max_sent: int = 10_000_000
@@ -27,3 +30,6 @@ class Settings:
     parsers: int = 1
     threads: int = 8
     settlement_seconds: float | None = None
+    price_seconds: float = 3.0
+    alert_seconds: float | None = 60.0
+    operator: str | None = None

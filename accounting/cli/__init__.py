@@ -7,17 +7,21 @@ import click
 from accounting.cli.group import ENTRY_POINTS, LazyGroup, example
 
 COMMANDS = {
+    "audit": "accounting.cli.audit:audit",
     "check": "accounting.cli.check:check",
     "cost-basis": "accounting.cli.cost_basis:cost_basis",
     "db": "accounting.cli.db:db",
     "demo": "accounting.cli.demo:demo",
+    "explain": "accounting.cli.explain:explain",
     "exceptions": "accounting.cli.exceptions:exceptions",
     "fx": "accounting.cli.fx:fx",
     "ingest": "accounting.cli.ingest:ingest",
     "key": "accounting.cli.key:key",
     "plan": "accounting.cli.plan:plan",
     "price": "accounting.cli.price:price",
+    "prices": "accounting.cli.prices:prices",
     "renormalise": "accounting.cli.renormalise:renormalise",
+    "reprice": "accounting.cli.reprice:reprice",
     "report": "accounting.cli.report:report",
     "retention": "accounting.cli.retention:retention",
     "settle": "accounting.cli.settle:settle",

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 from accounting.errors import InvalidInput
 from accounting.pricing.layering import STATED, WITHDRAWN, HeldName, HeldRow
 from accounting.pricing.tariff import Alias, Tariff
-from accounting.storage.price_rows import CONTENT, copy_rows, read_prices, tariff_of, write_content
+from accounting.storage.price_rows import CONTENT, Price, copy_rows, read_prices, tariff_of, write_content
 
 EVER = datetime(9999, 12, 31, tzinfo=UTC)
 """Known at no stated moment: everything recorded so far."""
@@ -36,7 +36,9 @@ _BELIEVED = f"""
     SELECT {_CONTENT}, r.effective_until, r.source, r.source_version, r.checked_on, r.created_by, r.approved_by, r.list_source,
            r.state, r.record_id
     FROM ({_NEWEST}) r JOIN tariffs t USING (sku_price_id)
-    WHERE r.state <> '{WITHDRAWN}' AND (CAST(:every AS boolean) OR r.list_source = ANY(:sources)) ORDER BY t.sku_price_id, r.list_source
+    WHERE r.state <> '{WITHDRAWN}' AND (CAST(:every AS boolean) OR r.list_source = ANY(:sources))
+      AND NOT (r.list_source = ANY(:without)) AND (r.effective_until IS NULL OR NOT CAST(:open_only AS boolean))
+    ORDER BY t.sku_price_id, r.list_source
 """
 _NAMES = text(
     """
@@ -97,12 +99,29 @@ class Said:
 
 
 def believed(
-    connection: Connection, known_at: datetime | None = None, sources: Sequence[str] | None = None
+    connection: Connection,
+    known_at: datetime | None = None,
+    sources: Sequence[str] | None = None,
+    *,
+    without: Sequence[str] = (),
+    open_only: bool = False,
 ) -> list[HeldRow]:
-    """Rows that are not withdrawn, as believed at a moment, in the order of their ids; of some sources or of all."""
-    parameters = {"known_at": known_at or EVER, "every": sources is None, "sources": list(sources or ())}
+    """Rows that are not withdrawn, as believed at a moment, in the order of their ids.
+
+    Args:
+        sources: only of these; None: of all but those in `without`.
+        open_only: only rows without an end.
+    """
+    parameters = {
+        "known_at": known_at or EVER,
+        "every": sources is None,
+        "sources": list(sources or ()),
+        "without": list(without),
+        "open_only": open_only,
+    }
     rows = connection.execute(text(_BELIEVED), parameters).all()
-    prices = read_prices(connection) if sources is None else read_prices(connection, [row.sku_price_id for row in rows])
+    whole = sources is None and not open_only
+    prices = read_prices(connection, None if whole else [row.sku_price_id for row in rows])
     return [HeldRow(_tariff(row, prices), row.list_source, row.state, row.record_id) for row in rows]
 
 
@@ -124,11 +143,16 @@ def refuse_unknown_past(connection: Connection, known_at: datetime | None) -> No
         raise InvalidInput("known_at", known_at.isoformat(), f"no price was recorded before {first}")
 
 
-def say(connection: Connection, statements: Iterable[Said], at: datetime, import_id: int | None = None) -> int:
-    """Adds rows that are new and records what is said of each; returns the number of new rows. Repetitions are left out."""
+def say(
+    connection: Connection, statements: Iterable[Said], at: datetime, import_id: int | None = None
+) -> tuple[int, int]:
+    """Adds rows that are new and records what is said of each; returns the numbers of new rows and records.
+
+    Repetitions are left out.
+    """
     every = list(statements)
     if not every:
-        return 0
+        return 0, 0
     made = write_content(connection, (one.row for one in every))
     copy_rows(
         connection,
@@ -152,8 +176,7 @@ def say(connection: Connection, statements: Iterable[Said], at: datetime, import
             for one in every
         ),
     )
-    connection.execute(text(_MERGE_RECORDS), {"known_at": EVER})
-    return made
+    return made, connection.execute(text(_MERGE_RECORDS), {"known_at": EVER}).rowcount
 
 
 def name_models(
@@ -164,8 +187,12 @@ def name_models(
     *,
     created_by: str | None = None,
     whole: bool = False,
-) -> None:
-    """Records names of one source. A name that means another model from now on ends as what it was; `whole`: so do names not given."""
+) -> int:
+    """Records names of one source; returns how many names changed, came or went.
+
+    A name that means another model from now on ends as what it was; `whole`: so do names that are not given.
+    """
+    changed = 0
     every = list(aliases)
     copy_rows(
         connection,
@@ -177,12 +204,12 @@ def name_models(
         ),
     )
     if whole:
-        connection.execute(_CLOSE_OTHERS, {"at": at, "source": list_source, "tenant": None})
-    connection.execute(_CLOSE_CHANGED, {"at": at})
-    connection.execute(_MERGE_ALIASES)
+        changed += connection.execute(_CLOSE_OTHERS, {"at": at, "source": list_source, "tenant": None}).rowcount
+    changed += connection.execute(_CLOSE_CHANGED, {"at": at}).rowcount
+    return changed + connection.execute(_MERGE_ALIASES).rowcount
 
 
-def _tariff(row: Any, prices: dict[int, list[Any]]) -> Tariff:
+def _tariff(row: Any, prices: dict[int, list[Price]]) -> Tariff:
     return tariff_of(
         row,
         prices.get(row.sku_price_id, []),

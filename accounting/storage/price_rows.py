@@ -51,15 +51,19 @@ INSERT INTO tariff_prices ({_PRICE_COLUMNS}) SELECT {_PRICE_COLUMNS} FROM new_ta
 WHERE NOT EXISTS (SELECT FROM tariff_prices AS old WHERE old.sku_price_id = new.sku_price_id)
 ON CONFLICT DO NOTHING
 """
+# One line a row: arrays in the order of the classes. whole: the price in 10^-15 units, which must have no fraction.
 PRICES = text(
     """
-    SELECT sku_price_id, token_class, fallback, price_text, unit_price,
-           CASE WHEN whole = trunc(whole) THEN whole::bigint END AS price
-    FROM (SELECT *, unit_price * CASE per WHEN 1000000 THEN 1000000000 ELSE 1000000000000 END AS whole FROM tariff_prices) AS p
-    WHERE CAST(:every AS boolean) OR sku_price_id = ANY(:ids)
-    ORDER BY sku_price_id, token_class
+    SELECT sku_price_id, array_agg(token_class) AS classes, array_agg(fallback) AS fallbacks, array_agg(price_text) AS texts,
+           array_agg(CASE WHEN whole = trunc(whole) THEN whole::bigint END) AS prices, array_agg(unit_price::text) AS stated
+    FROM (SELECT *, unit_price * CASE per WHEN 1000000 THEN 1000000000 ELSE 1000000000000 END AS whole FROM tariff_prices
+          WHERE CAST(:every AS boolean) OR sku_price_id = ANY(:ids)
+          ORDER BY sku_price_id, token_class) AS p
+    GROUP BY sku_price_id
     """
 )
+Price = tuple[str, str | None, str | None, int | None, str]
+"""Class, class whose price stands in, text as the source wrote it, whole 10^-15 units, price as stored."""
 
 
 def write_content(connection: Connection, tariffs: Iterable[Tariff]) -> int:
@@ -74,30 +78,34 @@ def write_content(connection: Connection, tariffs: Iterable[Tariff]) -> int:
     return int(made)
 
 
-def read_prices(connection: Connection, ids: Sequence[int] | None = None) -> dict[int, list[Any]]:
+def read_prices(connection: Connection, ids: Sequence[int] | None = None) -> dict[int, list[Price]]:
     """Prices by row, of the rows named or of all that are visible."""
-    found: dict[int, list[Any]] = {}
-    for row in connection.execute(PRICES, {"every": ids is None, "ids": list(ids or ())}):
-        found.setdefault(row.sku_price_id, []).append(row)
-    return found
+    rows = connection.execute(PRICES, {"every": ids is None, "ids": list(ids or ())})
+    return {
+        row.sku_price_id: list(zip(row.classes, row.fallbacks, row.texts, row.prices, row.stated, strict=True))
+        for row in rows
+    }
 
 
-def tariff_of(row: Any, prices: Sequence[Any], **statement: Any) -> Tariff:
+def tariff_of(row: Any, prices: Sequence[Price], **statement: Any) -> Tariff:
     """The price row that was written. `statement`: what the newest record says of it, beside its content.
 
     Raises PriceBookError for a price the scale can't hold, and for a row that no longer has the hash stored with it.
     """
-    for price in prices:
-        if price.price is None:
+    own: dict[str, int] = {}
+    for token_class, fallback, _, price, stated in prices:
+        if price is None:
             raise PriceBookError(
-                f"tariff {row.sku_price_id}: {price.token_class} at {price.unit_price} has more decimals than the scale holds"
+                f"tariff {row.sku_price_id}: {token_class} at {stated} has more decimals than the scale holds"
             )
+        if fallback is None:
+            own[token_class] = price
     plain = {name: getattr(row, name) for name in CONTENT if name not in ("sku_price_id", "hash")}
     tariff = Tariff(
         **plain | statement,
-        prices={price.token_class: price.price for price in prices if price.fallback is None},
-        fallbacks={price.token_class: price.fallback for price in prices if price.fallback is not None},
-        price_texts={price.token_class: price.price_text for price in prices if price.price_text is not None},
+        prices=own,
+        fallbacks={token_class: used for token_class, used, *_ in prices if used is not None},
+        price_texts={token_class: text for token_class, _, text, *_ in prices if text is not None},
     )
     if tariff.sku_price_id != row.sku_price_id or tariff.hash != row.hash:
         raise PriceBookError(

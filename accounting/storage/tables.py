@@ -341,7 +341,7 @@ contracts = Table(
     "contracts",
     metadata,
     _key("tenant"),
-    _key("record_id", BigInteger),
+    _must("record_id", BigInteger),
     _must("contract_id"),
     _must("state"),
     _must("content", JSONB),

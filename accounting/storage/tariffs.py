@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 
 from accounting.pricing.book import PriceBook
 from accounting.pricing.contracted import contracted_rows
@@ -17,6 +17,8 @@ from accounting.storage import audit, contracts
 from accounting.storage.engine import reaching, read_only, transaction
 from accounting.storage.price_records import Said, believed, name_models, refuse_unknown_past, say, spoken
 from accounting.storage.price_rows import write_content
+
+_DECIDED = text("SELECT EXISTS (SELECT FROM tariff_records WHERE tenant IS NULL AND approved_by IS NOT NULL)")
 
 
 class Layers(NamedTuple):
@@ -70,10 +72,10 @@ def write_tariffs(
         for one in before
         if (one.tariff.sku_price_id, one.list_source) not in given
     ]
-    made = say(connection, [*(Said(row, _list_source(row)) for row in tariffs), *gone], moment)
-    name_models(connection, aliases, SOURCE, moment, whole=True)
-    if made or gone:
-        after = {"version": version, "new": made, "withdrawn": len(gone)}
+    made, records = say(connection, [*(Said(row, _list_source(row)) for row in tariffs), *gone], moment)
+    names = name_models(connection, aliases, SOURCE, moment, whole=True)
+    if records or names:
+        after = {"version": version, "new": made, "withdrawn": len(gone), "records": records, "names": names}
         audit.note(connection, None, moment, "seed", "prices.seed", ", ".join(sources), after=after)
     return made
 
@@ -83,24 +85,30 @@ def load_book(engine: Engine, tenant: str, known_at: datetime | None = None) -> 
     return load_layers(engine, tenant, known_at).book
 
 
-def load_layers(engine: Engine, tenant: str, known_at: datetime | None = None) -> Layers:
+def load_layers(
+    engine: Engine, tenant: str, known_at: datetime | None = None, *, list_book: PriceBook | None = None
+) -> Layers:
     """Both books of a tenant. Rows that rules or decisions make of others are written down, so that every charge finds its price.
 
-    Raises InvalidInput for a moment before the first record, PriceBookError for rows that contradict each other.
+    `list_book`: the list as of now where the caller has it compiled. Raises InvalidInput for a moment before the first record,
+    PriceBookError for rows that contradict each other.
     """
     with read_only(engine, tenant) as connection:
         refuse_unknown_past(connection, known_at)
         held = Held(believed(connection, known_at), spoken(connection, known_at))
         signed = contracts.in_force(connection, known_at) if tenant else []
-    rows, names = in_force(held.rows, held.names)
-    list_book = PriceBook(rows, names)
     own_rows = [one.tariff for one in held.rows if one.tariff.tenant is not None and one.state == STATED]
     own_names = [one.alias for one in held.names if one.alias.tenant is not None]
-    if not (signed or own_rows or own_names):
+    own = bool(signed or own_rows or own_names)
+    if list_book is not None and not own:
         return Layers(list_book, None)
+    rows, names = in_force(held.rows, held.names)
+    listed = list_book or PriceBook(rows, names)
+    if not own:
+        return Layers(listed, None)
     contracted, all_names = contracted_rows(rows, [*names, *own_names], signed, own_rows)
     _write_derived(engine, tenant, contracted)
-    return Layers(list_book, PriceBook(contracted, all_names))
+    return Layers(listed, PriceBook(contracted, all_names))
 
 
 def read_tariffs(engine: Engine, tenant: str, known_at: datetime | None = None) -> Listed:
@@ -112,6 +120,8 @@ def read_tariffs(engine: Engine, tenant: str, known_at: datetime | None = None) 
 
 def write_pieces(connection: Connection) -> int:
     """Writes down the rows that decisions between sources make of others; the owner's, after each change of the list."""
+    if not connection.execute(_DECIDED).scalar_one():
+        return 0
     rows, _ = in_force(believed(connection), spoken(connection))
     return write_content(connection, rows)
 

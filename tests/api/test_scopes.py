@@ -39,6 +39,8 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         exception_id="none",
         term_id="t1",
         customer_id="c1",
+        contract_id="signed",
+        sku_price_id="0000000000000001",
     )
     bodies: dict[str, object] = {
         "/v1/usage/events": [],
@@ -51,6 +53,17 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         "/v1/plans/{plan}": {"display_name": "Basic"},
         "/v1/plans/{plan}/prices": {"price": "1", "effective_from": "2026-01-01"},
         "/v1/subscriptions/{subscription_id}/terms/{term_id}": {"kind": "pause", "starts_on": "2026-02-01"},
+        "/v1/prices": {"rows": [{"seller": "x", "model": "m", "output": "1", "effective_from": "2026-01-01"}]},
+        "/v1/prices/imports": {"source": "csv", "content": "seller,model,output\nx,m2,1\n"},
+        "/v1/prices/approve": {"sku_price_ids": ["0000000000000001"]},
+        "/v1/prices/refuse": {"sku_price_ids": ["0000000000000001"]},
+        "/v1/prices/assign": {"model": "m3", "like": "openai/gpt-4o", "seller": "openai"},
+        "/v1/prices/alert-hook": {"url": "http://127.0.0.1:9/"},
+        "/v1/prices/contracts/{contract_id}": {
+            "seller": "openai",
+            "currency": "USD",
+            "effective_from": "2026-01-01T00:00:00Z",
+        },
         "/v1/revenue/lines": [],
         "/v1/revenue/stripe": [],
         "/v1/revenue/customers/{customer_id}": {"user_id": "u"},
@@ -65,6 +78,8 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         ("GET", "/v1/reports/{name}"): PERIOD,
         ("GET", "/v1/fx-rate"): {"from": "EUR", "to": "EUR", "on": "2026-07-01"},
         ("DELETE", "/v1/cost-basis"): {"provider": "nobody"},
+        ("GET", "/v1/prices/history"): {"model": "gpt-4o"},
+        ("GET", "/v1/prices/diff"): {"known_at": "2999-01-01"},
     }
     sent = bodies.get(path) if method in ("POST", "PUT") else None
     return client.request(method, url, json=sent, params=params.get((method, path)))

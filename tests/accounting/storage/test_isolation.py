@@ -360,6 +360,17 @@ def test_a_statement_without_a_condition_reaches_only_own_rows(
     assert _attempt(as_a, statement) == [(own,)]
 
 
+def _price(tenant: str) -> dict[str, str]:
+    since = "2026-07-01T00:00:00Z"
+    return {"seller": f"{tenant}-own", "model": f"{tenant}-m1", "output": "6", "effective_from": since}
+
+
+SIGNED: dict[str, Any] = {
+    "seller": "openai",
+    "currency": "USD",
+    "effective_from": "2026-07-01T00:00:00Z",
+    "rules": [{"rule_id": "all", "kind": "discount", "value": "0.10"}],
+}
 PERIOD = {"from": "2026-07-01", "to": "2026-08-01"}
 WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("POST", "/v1/usage/events"): [
@@ -487,11 +498,16 @@ def test_the_other_tenant_does_see_its_own(world: World) -> None:
         f"/v1/usage/events/{B}-priced/charge",
         "/v1/exceptions",
         "/v1/cost-basis",
+        "/v1/prices/unpriced",
+        "/v1/prices/imports",
+        "/v1/prices/disagreements",
+        "/v1/prices/alert-hook",
+        "/v1/audit",
     )
     reports = ("/v1/reports/user-margin", "/v1/reports/cost-of-revenue")
     with world.server.client(world.keys[B]["admin"]) as client:
         texts = [client.get(url).text for url in shown] + [client.get(url, params=PERIOD).text for url in reports]
-    assert [B in answer for answer in texts] == [True] * 7
+    assert [B in answer for answer in texts] == [True] * 12
 
 
 def test_naming_another_tenants_things_finds_nothing_and_changes_nothing(world: World) -> None:
@@ -505,13 +521,16 @@ def test_naming_another_tenants_things_finds_nothing_and_changes_nothing(world: 
             client.post(f"/v1/exceptions/{_exception(world, B)}/dismiss"),
             client.post("/v1/exceptions/replay", json={"exception_ids": [_exception(world, B)]}),
             client.delete("/v1/cost-basis", params={"provider": f"{B}-seller"}),
+            client.delete("/v1/prices/rows/0000000000000007"),
+            client.post("/v1/prices/approve", json={"sku_price_ids": ["0000000000000007"]}),
+            client.delete(f"/v1/prices/contracts/{B}-contract"),
         ]
         listed = client.get("/v1/subscriptions", params={"plan": f"{B}-plan"})
         sold = client.put("/v1/subscriptions/alpha-other", json={**_subscription(A), "plan": f"{B}-plan"})
         # The same keys under another tenant are other things.
         made = client.put(f"/v1/plans/{B}-plan", json={"display_name": "ours"})
         sent = client.post("/v1/usage/events", content=body([event(f"{B}-priced", model="o3-mini")]))
-    assert [answer.status_code for answer in refused] == [404] * 6
+    assert [answer.status_code for answer in refused] == [404] * 9
     assert listed.json() == {"subscriptions": []}
     assert sold.status_code == 400
     assert (made.json()["plan"], made.json()["display_name"]) == (f"{B}-plan", "ours")

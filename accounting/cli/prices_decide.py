@@ -1,0 +1,51 @@
+"""What does a person decide where sources disagree?"""
+
+from __future__ import annotations
+
+import click
+
+from accounting.cli.group import example
+from accounting.cli.prices_options import actor, dump, for_tenant_option, show, writer
+from accounting.cli.tenant_option import tenant_option
+from accounting.storage.engine import app_engine
+from accounting.storage.price_decisions import decide
+from accounting.storage.price_decisions import disagreements as found
+
+
+@click.command(epilog=example("tokencogs prices approve 1f0c6b5de0a1b2c3"))
+@click.argument("ids", nargs=-1, required=True)
+@for_tenant_option
+def approve(ids: tuple[str, ...], for_tenant: str | None) -> None:
+    """Put the proposed rows of IDS in force, in place of what they contradict; all of them or none.
+
+    Events booked before stay as they are: `tokencogs reprice` shows what would change.
+    """
+    show(decide(writer(for_tenant), "approve", actor(), ids, tenant=for_tenant), as_json=False)
+
+
+@click.command(epilog=example("tokencogs prices refuse 1f0c6b5de0a1b2c3"))
+@click.argument("ids", nargs=-1, required=True)
+@for_tenant_option
+def refuse(ids: tuple[str, ...], for_tenant: str | None) -> None:
+    """Leave the proposed rows of IDS out for good; what was in force stays."""
+    show(decide(writer(for_tenant), "refuse", actor(), ids, tenant=for_tenant), as_json=False)
+
+
+@click.command(epilog=example("tokencogs prices disagreements --model gpt-4o"))
+@click.option("--model", help="Only of this one, by the name that one of the sources uses.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=1_000, show_default=True, help="At most this many.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@tenant_option
+def disagreements(model: str | None, limit: int, as_json: bool, tenant: str | None) -> None:
+    """Print where imported sources state other prices than those before, the newest first."""
+    rows = found(app_engine(), tenant or "", model=model, limit=limit)
+    if as_json:
+        dump(rows)
+        return
+    for row in rows:
+        above = f" above {row['above_input_tokens']}" if row["above_input_tokens"] else ""
+        dates = f"[{row['holds_from'] or 'ever'}, {row['holds_until'] or 'open'})"
+        click.echo(
+            f"{row['sku_price_id']}\t{row['seller']}/{row['model']} {row['service_tier']}{above}\t{row['token_class']}\t"
+            f"{row['list_source']} {row['unit_price']}\t{row['other_source']} {row['other_unit_price']}\t{dates}"
+        )
