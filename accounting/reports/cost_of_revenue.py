@@ -17,7 +17,7 @@ from accounting.errors import InvalidInput
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.convert import Conversion, Converter
 from accounting.reports.cost_sums import CostSums
-from accounting.reports.coverage import coverage, excepted
+from accounting.reports.coverage import coverage, set_apart
 from accounting.reports.exact import ZERO
 from accounting.reports.query import ReportQuery
 from accounting.reports.reconcile import Control, control, footer
@@ -60,7 +60,7 @@ def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) 
         else:
             found, converter = sums.converted(parts, query.currency)
         checked = control(connection, context, query)
-        waiting = excepted(connection, context, query.since, query.until)
+        waiting = set_apart(connection, context, query.since, query.until)
     columns = _columns(dimensions, labels(parts))
     if query.currency is None:
         currencies = sorted({context.billing_currency, *(row.billing_currency for row in found)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,8 @@ from accounting.reports.exact import percent
 from accounting.tenant import TenantContext
 
 STATUSES = ("priced", "unpriced", "pending_settlement")
+USAGE_MISSING = "usage_missing"
+"""Calls whose body carries no usage at all (a stream without it, a failed call): unpriced, and not by any price list's fault."""
 EXCEPTED = "excepted"
 """Calls that contradict themselves and wait in the exceptions: in no total, their tokens unknown."""
 
@@ -19,34 +22,63 @@ _EXCEPTED = text(
     "SELECT count(*) FROM exceptions WHERE tenant = :tenant AND kind = 'contradiction' AND resolved_at IS NULL "
     "AND coalesce(occurred_at, received_at) >= :since AND coalesce(occurred_at, received_at) < :until"
 )
+_MISSING = text(
+    """
+    SELECT count(*) FROM usage_events AS event
+    WHERE tenant = :tenant AND NOT usage_known AND charge_status = 'unpriced' AND occurred_at >= :since AND occurred_at < :until
+      AND NOT EXISTS (SELECT FROM usage_events AS later WHERE later.tenant = event.tenant AND later.event_id = event.event_id
+                      AND later.revision > 0 AND later.revision > event.revision)
+    """
+)
 
 
-def excepted(connection: Connection, context: TenantContext, since: datetime, until: datetime) -> int:
-    """Open contradictions of [since, until), by the call's time, or by that of receipt where the body states none."""
+@dataclass(frozen=True)
+class Apart:
+    """Calls of a period whose tokens nobody knows.
+
+    Attributes:
+        excepted: open contradictions, by the call's time, or by that of receipt where the body states none.
+        usage_missing: unpriced calls without usage; among the unpriced of the rollups, which can't tell them apart.
+    """
+
+    excepted: int = 0
+    usage_missing: int = 0
+
+
+def set_apart(connection: Connection, context: TenantContext, since: datetime, until: datetime) -> Apart:
+    """Counts them for [since, until)."""
     asked = {"tenant": context.tenant, "since": since, "until": until}
-    return int(connection.execute(_EXCEPTED, asked).scalar_one())
+    return Apart(*(int(connection.execute(query, asked).scalar_one()) for query in (_EXCEPTED, _MISSING)))
 
 
-def coverage(sums: Iterable[Any], excepted: int) -> list[dict[str, Any]]:
-    """One row a status, all four always.
+def coverage(sums: Iterable[Any], apart: Apart) -> list[dict[str, Any]]:
+    """One row a status, all five always.
 
     Args:
         sums: rows with charge_status, events, input_tokens (cache reads and writes included) and output_tokens.
-        excepted: open contradictions of the period.
+        apart: calls of the period without tokens.
 
     Each row: status, events, input_tokens, output_tokens, tokens, event_share and token_share (percent of all statuses, 4
-    decimals; None where there is nothing to share). Tokens of contradictions are None: their counts can't all be true.
+    decimals; None where there is nothing to share). `unpriced` leaves out what stands in `usage_missing`. Tokens of the last two
+    are None: nobody stated them, or their counts can't all be true.
     """
     found = {status: dict.fromkeys(("events", "input_tokens", "output_tokens"), 0) for status in STATUSES}
     for row in sums:
         for name, value in found[row.charge_status].items():
             found[row.charge_status][name] = value + int(getattr(row, name))
-    events = excepted + sum(counts["events"] for counts in found.values())
+    events = apart.excepted + sum(counts["events"] for counts in found.values())
     tokens = sum(counts["input_tokens"] + counts["output_tokens"] for counts in found.values())
+    found["unpriced"]["events"] -= apart.usage_missing
+    return [
+        *(_row(status, counts, events, tokens) for status, counts in found.items()),
+        _unknown(USAGE_MISSING, apart.usage_missing, events),
+        _unknown(EXCEPTED, apart.excepted, events),
+    ]
+
+
+def _unknown(status: str, own: int, events: int) -> dict[str, Any]:
     unknown = dict.fromkeys(("input_tokens", "output_tokens", "tokens"))
-    share = {"event_share": percent(excepted, events), "token_share": None}
-    last = {"status": EXCEPTED, "events": excepted, **unknown, **share}
-    return [*(_row(status, counts, events, tokens) for status, counts in found.items()), last]
+    return {"status": status, "events": own, **unknown, "event_share": percent(own, events), "token_share": None}
 
 
 def _row(status: str, counts: Mapping[str, int], events: int, tokens: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, text
 from accounting.errors import InvalidInput
 from accounting.money import from_minor, split
 from accounting.reports.base import Column, Footer, Node, Report, Row
-from accounting.reports.coverage import coverage, excepted
+from accounting.reports.coverage import coverage, set_apart
 from accounting.reports.exact import ZERO, minus, total
 from accounting.reports.margin_data import DIMENSIONS, read_costs, user_facing
 from accounting.reports.margin_row import COSTS, MONEY, MarginSums
@@ -65,7 +65,7 @@ def margin(engine: Engine, context: TenantContext, query: ReportQuery) -> Report
         revenue = earned_revenue(connection, context, first, until)
         cohorts = _cohorts(connection, context) if by == "cohort" else {}
         ledger = ledger_totals(connection, context, first, until)
-        waiting = excepted(connection, context, query.since, query.until)
+        waiting = set_apart(connection, context, query.since, query.until)
     lines = [first, *changes]
     currencies = {context.billing_currency, *(row.billing_currency for row in costs)}
     outline: list[Node] = []

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from accounting.reports.base import Column, Footer, Node, Row
 from accounting.reports.cohorts import cohort_section
-from accounting.reports.coverage import coverage, excepted
+from accounting.reports.coverage import coverage, set_apart
 from accounting.reports.exact import ZERO, minus, percent, total
 from accounting.reports.margin import ledger_totals
 from accounting.reports.margin_data import read_costs
@@ -62,7 +62,7 @@ def plan_profitability(engine: Engine, context: TenantContext, query: ReportQuer
         costs = read_costs(connection, context, query, first, until)
         revenue = earned_revenue(connection, context, first, until, subscriptions)
         ledger = ledger_totals(connection, context, first, until)
-        waiting = excepted(connection, context, query.since, query.until)
+        waiting = set_apart(connection, context, query.since, query.until)
         cohorts = cohort_section(connection, context, query, first, until)
     outline: list[Node] = []
     feet: list[Footer] = []

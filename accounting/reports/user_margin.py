@@ -18,7 +18,7 @@ from sqlalchemy import Engine, text
 from accounting.errors import InvalidInput
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.convert import JOIN, PARAMETERS, Converter
-from accounting.reports.coverage import apart, coverage
+from accounting.reports.coverage import coverage, set_apart
 from accounting.reports.earned_by_day import Earned
 from accounting.reports.exact import ZERO, minus, percent, plus
 from accounting.reports.query import ReportQuery, day_start
@@ -107,7 +107,7 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
             found, revenue = converter.rounded(connection.execute(_CONVERTED, rated), COST), earned.converted(converter)
         ledger = {row.billing_currency: row.incurred for row in connection.execute(_LEDGER, parameters)}
         statement = control(connection, context, query).incurred
-        waiting = apart(connection, context, query.since, query.until)
+        waiting = set_apart(connection, context, query.since, query.until)
     plans = _plans(subscriptions)
     billed = {context.billing_currency, *ledger, *(currency for _, currency in revenue)}
     outline: list[Node] = []

@@ -21,8 +21,9 @@ from accounting.storage.engine import transaction
 from accounting.storage.tariffs import write_tariffs
 from accounting.storage.tenants import create_tenant
 from accounting.tenant import TenantContext
+from tests.cases.book import price_book
 from tests.cases.normalised import context, received, wire_format
-from tests.cases.outcome import Outcome, book_of, cost, outcome, tenant
+from tests.cases.outcome import Outcome, cost, outcome, tenant
 from tests.cases.rows import Case, row
 from tests.cases.test_payloads import PAYLOADS
 from tests.conftest import Database
@@ -34,7 +35,7 @@ def send(database: Database, case: Case, name: str) -> tuple[TenantContext, Outc
     """The payload, into the books of a tenant of its own, at the case's prices."""
     found, owner = outcome(case), tenant(case, name)
     create_tenant(database.owner, name, case["id"])
-    book = book_of(case, found.prepared)
+    book = price_book(case)
     with database.owner.begin() as connection:
         write_tariffs(connection, book.rows, [])
     pairs = [(case["payload"], context(case))]
@@ -81,8 +82,10 @@ def _to_look_at(found: Outcome) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("case_id", ["H5", "I5", "J3", "J10"])
-def test_a_call_without_a_cost_counts_against_coverage(database: Database, case_id: str) -> None:
+@pytest.mark.parametrize(
+    ("case_id", "status"), [("H5", "usage_missing"), ("I5", "usage_missing"), ("J3", "unpriced"), ("J10", "unpriced")]
+)
+def test_a_call_without_a_cost_counts_against_coverage(database: Database, case_id: str, status: str) -> None:
     case = row(case_id)
     owner, _, _ = send(database, case, f"cover{case_id.lower()}")
     day = case["event_time"][:10]
@@ -90,5 +93,6 @@ def test_a_call_without_a_cost_counts_against_coverage(database: Database, case_
         database.app, owner, "cost-of-revenue", ReportQuery.parse(f"{day}T00:00:00Z", f"{day}T23:45:00Z", "UTC")
     )
     shares = {line["status"]: (line["events"], line["event_share"]) for line in report.coverage}
-    assert shares == {"priced": (0, 0), "unpriced": (1, 100), "pending_settlement": (0, 0), "excepted": (0, 0)}
+    nothing = dict.fromkeys(("priced", "unpriced", "pending_settlement", "usage_missing", "excepted"), (0, 0))
+    assert shares == nothing | {status: (1, 100)}
     assert [total["effective_cost"] for total in report.totals] == [None] * len(report.totals)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,7 +14,7 @@ from sqlalchemy import text
 
 from accounting.errors import InvalidInput
 from accounting.ledger.exceptions import dismiss, listed
-from accounting.ledger.revise import void
+from accounting.ledger.revise import revise, void
 from accounting.ledger.settle import NewCharge, settle
 from accounting.pipeline import ingest, ingest_wire
 from accounting.pricing.book import PriceBook
@@ -181,8 +182,27 @@ def test_a_pending_event_is_in_its_own_coverage_line_and_in_no_total(
         ("priced", 1, 1100),
         ("unpriced", 0, 0),
         ("pending_settlement", 1, 1100),
+        ("usage_missing", 0, None),
         ("excepted", 0, None),
     ]
+
+
+def test_a_call_without_usage_is_in_its_own_coverage_line_until_its_usage_is_known(
+    database: Database, tenant: TenantContext, book: PriceBook
+) -> None:
+    lost = event("lost") | {"usage": None}
+    ingest(database.app, tenant, book, body([event("a"), lost, event("b", model="nobody-knows")]))
+    coverage = _report(database, tenant, "2026-07-01", "2026-08-01").coverage
+    assert {row["status"]: row["events"] for row in coverage} == {
+        "priced": 1,
+        "unpriced": 1,
+        "pending_settlement": 0,
+        "usage_missing": 1,
+        "excepted": 0,
+    }
+    revise(database.app, tenant, book, "lost", json.dumps(event("lost")).encode())
+    coverage = _report(database, tenant, "2026-07-01", "2026-08-01").coverage
+    assert {row["status"]: row["events"] for row in coverage if row["events"]} == {"priced": 2, "unpriced": 1}
 
 
 def test_an_open_contradiction_is_in_the_coverage_of_its_period_and_in_no_total(
