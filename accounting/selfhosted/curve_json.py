@@ -133,18 +133,11 @@ def load_curve(text: str | bytes) -> Curve:
     _refuse(file, "steps", "first_token")
     if file.parameters is None:
         raise InvalidInput("curve.parameters", None, "a curve of form=step states its parameters")
-    given: dict[str, Any] = {
-        name: float(getattr(file.parameters, name)) for name in ("t_0", "a", "c", "d", "f", "r", "e")
-    }
-    experts = {"experts": file.parameters.experts, "experts_per_token": file.parameters.experts_per_token}
-    return StepCurve(
-        header,
-        domain,
-        **given,
-        **experts,
-        residual=None if file.residual is None else _grid(file.residual),
-        memory=memory,
-    )
+    fitted, whole = ("t_0", "a", "c", "d", "f", "r", "e"), ("experts", "experts_per_token")
+    given: dict[str, Any] = {name: float(getattr(file.parameters, name)) for name in fitted}
+    given |= {name: getattr(file.parameters, name) for name in whole}
+    residual = None if file.residual is None else _grid(file.residual)
+    return StepCurve(header, domain, **given, residual=residual, memory=memory)
 
 
 def dump_curve(curve: Curve) -> str:

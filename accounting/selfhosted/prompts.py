@@ -31,6 +31,8 @@ def pack(cell: Ints, received: Ints, first: Ints, fill: Floats, own: Floats, lea
         fill: steps' worth of tokens the prompt brings. own: its prefill seconds.
         least: seconds of a step with it alone. apart: prompts that follow on none (several replicas in a stretch).
     """
+    if not cell.size:
+        return Packed(np.zeros(0), np.zeros(0))
     alone = least * US_PER_SECOND
     follows = np.zeros(cell.size, np.bool_)
     waited = received[1:] <= first[:-1] - alone[:-1]
