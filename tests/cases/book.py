@@ -4,8 +4,8 @@
 - `versions` are dated lists, each in force until the next one starts
 - `tiers` and `service_tiers` are rows of their own: what such a row does not state has no price there. Prices per thousand units
   hold in every row of the list they stand in
-- `routes` are rows by inference profile or by region. A profile is a part of the model's name and so a name of its own. A region is
-  a field of the event, and a condition that price rows can't state yet (issue 4): of such routes the book holds the event's one
+- `routes` are rows by region: that of an inference profile, which a model's name begins with, or the one an event was served in;
+  `in_region` is what the model costs wherever no other row is for
 - the only fallbacks are those that the case states and the data set's own: without a price for cache reads they cost the uncached input
 
 Prices go into the real rows: what the real scale or the real row refuses, fails here.
@@ -14,26 +14,26 @@ Prices go into the real rows: what the real scale or the real row refuses, fails
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from accounting.money import parse_unit_price
 from accounting.pricing.book import PriceBook
-from accounting.pricing.data_files import seller_names
+from accounting.pricing.data_files import region_prefixes, seller_names
 from accounting.pricing.tariff import DEFAULT_TIER, Alias, Tariff
 from accounting.usage.classes import PRICED_CLASSES
 from tests.cases.rows import Case
 
 Prices = Mapping[str, Any]
 
-PROFILES = ("global", "us", "eu", "apac", "au", "jp", "us-gov")
-"""Beginnings of the names of AWS's inference profiles; `in_region` is the model's name without one."""
+IN_REGION = "in_region"
 
 
-def price_book(case: Case, region: str | None) -> PriceBook:
-    """The book of one case; `region` is the event's, where the normaliser found one."""
+def price_book(case: Case) -> PriceBook:
+    """The book of one case."""
     seller = seller_of(case)
-    listed = _models(case, region)
+    listed = _models(case)
     tariffs = [row for name, prices in listed.items() for row in _rows(seller, name, prices)]
     return PriceBook(tariffs, [Alias(seller, name.lower(), name, case["id"]) for name in listed])
 
@@ -44,20 +44,22 @@ def seller_of(case: Case) -> str:
     return seller_names().get(provider, provider)
 
 
-def _models(case: Case, region: str | None) -> dict[str, Prices]:
+def _models(case: Case) -> dict[str, Prices]:
     prices, model = case["prices"], case["model"]
     if "models" in prices:
         return dict(prices["models"])
-    if "routes" not in prices:
-        return {model: prices} if prices else {}
-    start, _, base = model.partition(".")
-    if start not in PROFILES:
-        return {model: prices["routes"][region]}
-    return {base if route == "in_region" else f"{route}.{base}": rows for route, rows in prices["routes"].items()}
+    start, _, rest = model.partition(".")
+    base = rest if (seller_of(case), start) in region_prefixes() else model
+    return {base: prices} if prices else {}
 
 
 def _rows(seller: str, model: str, prices: Prices) -> Iterator[Tariff]:
     if not prices:
+        return
+    if "routes" in prices:
+        for route, routed in prices["routes"].items():
+            region = None if route == IN_REGION else route
+            yield from (replace(row, region=region) for row in _rows(seller, model, routed))
         return
     versions = sorted(prices.get("versions", [prices]), key=lambda version: version.get("effective_from", ""))
     starts = [_instant(version.get("effective_from")) for version in versions]

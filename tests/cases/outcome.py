@@ -15,14 +15,13 @@ import pyarrow as pa
 
 from accounting.ledger.first_charge import first_charges, rate_input
 from accounting.money import format_plain, from_minor
-from accounting.pricing.book import PriceBook
 from accounting.pricing.rate import components, rate
 from accounting.pricing.tariff import Tariff
 from accounting.tenant import TenantContext
 from accounting.usage.classes import CACHE_WRITES, USAGE_COLUMNS
 from accounting.usage.columns import Prepared
 from tests.cases import vocabulary
-from tests.cases.book import PROFILES, price_book
+from tests.cases.book import IN_REGION, price_book
 from tests.cases.normalised import calls, normalise
 from tests.cases.rows import Case
 
@@ -66,16 +65,10 @@ def tenant(case: Case, name: str = "cases") -> TenantContext:
     return TenantContext(name, "UTC", "USD", frozenset({(case["provider"], "")} if reported else ()))
 
 
-def book_of(case: Case, prepared: Prepared) -> PriceBook:
-    """The case's prices; where they go by region, those of the region that was read."""
-    regions = prepared.batch["region"].to_pylist()
-    return price_book(case, regions[0] if regions else None)
-
-
 def outcome(case: Case) -> Outcome:
     """Normalised and rated by the real code, without a database."""
     prepared = normalise(case)
-    book = book_of(case, prepared)
+    book = price_book(case)
     staged, refused = first_charges(prepared.batch, book, tenant(case))
     given = rate_input(prepared.batch)
     rated = rate(book, given)
@@ -140,11 +133,9 @@ def figures(case: Case, found: Outcome) -> dict[str, Callable[[], Any]]:
 
 
 def _applied(case: Case, found: Outcome) -> dict[str, Any]:
-    """Which conditions of the price row held; a profile is the beginning of its model's name, a region the event's own."""
+    """Which conditions of the price row held."""
     row = _one(row for row in found.rows if row is not None)
-    start, _, _ = row.model.partition(".")
-    route = start if start in PROFILES else _one(found.column("region"))
-    of_route = {"route": route if "routes" in case["prices"] else None}
+    of_route = {"route": row.region or IN_REGION if "routes" in case["prices"] else None}
     return {"tier_above": row.above_input_tokens, "service_tier": row.service_tier, **of_route}
 
 

@@ -13,7 +13,6 @@ from tests.cases import (  # noqa: F401  importing them fills ANSWERED
 from tests.cases.rows import ANSWERED, rows
 
 PENDING = {
-    "E8": "issue 4: prices from several sources",
     "N6": "issue 7: idle of pools",
     "N7": "issue 7: idle of pools",
     "N8": "issue 7: idle of pools",

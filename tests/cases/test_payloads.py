@@ -23,8 +23,9 @@ from accounting.usage.classes import USAGE_COLUMNS
 from accounting.usage.formats.registry import choose, detect
 from accounting.usage.wire import Context
 from tests.accounting.pricing.rating import batch
+from tests.cases.book import price_book
 from tests.cases.normalised import SPANS, calls, calls_over_otlp, context, wire_format
-from tests.cases.outcome import Outcome, book_of, cost, figures, outcome, status, tokens
+from tests.cases.outcome import Outcome, cost, figures, outcome, status, tokens
 from tests.cases.rows import Case, cases, row
 
 _IDS = """
@@ -135,7 +136,7 @@ def test_an_estimate_of_a_failed_call_can_be_made_and_is_not_booked() -> None:
     estimated = body["metadata"]["estimated_input_tokens"]
     assert estimated == case["expected"]["estimate"]["uncached_input_tokens"]
     event = {"provider": case["provider"], "model": case["model"], "at": case["event_time"]}
-    rated = rate(book_of(case, found.prepared), batch([{**event, "uncached_input_tokens": estimated}]))
+    rated = rate(price_book(case), batch([{**event, "uncached_input_tokens": estimated}]))
     # 1,850 x 0.25 / 1,000,000 = 0.0004625
     assert format_minor(int(rated.list_cost[0])) == case["expected"]["estimate"]["cost_usd"] == "0.0004625"
     assert (cost(found), tokens(found)["total_input_tokens"]) == (None, 0)

@@ -72,7 +72,7 @@ def test_a_call_logged_by_gateway_and_sdk_counts_once(
     for one in case["scenario"]["events"][::turn]:
         priced = {"id": case["id"], "provider": "openai", "model": one["model"], "prices": case["prices"]}
         name, sent = (_gateway if one["source"] == "gateway" else _sdk)(one["response_id"], priced, one)
-        result = ingest_wire(database.app, owner, price_book(priced, None), name, [(sent, Context(occurred_at=at))])
+        result = ingest_wire(database.app, owner, price_book(priced), name, [(sent, Context(occurred_at=at))])
         assert (result.rejected, result.exceptions) == ([], [])
     found = ledger(database, owner)
     answer = {

@@ -13,7 +13,8 @@ import pytest
 from accounting.errors import MoneyError, PriceBookError
 from accounting.money import exact_sum, format_minor, format_plain, from_minor, parse_unit_price, split, to_minor
 from accounting.pricing.book import PriceBook
-from accounting.pricing.names import Names
+from accounting.pricing.contracted import contracted_rows
+from accounting.pricing.entry import tariff_from_entry
 from accounting.pricing.rate import rate
 from accounting.pricing.reasons import REASONS
 from accounting.pricing.tariff import Alias, Tariff
@@ -32,8 +33,9 @@ def test_a_negative_price_is_refused_and_its_model_stays_unpriced(case_id: str) 
     scenario, expected = row(case_id)["scenario"], row(case_id)["expected"]
     entry, model = scenario["entry"], scenario["entry"]["model"]
     assert (expected["entry_status"], expected["reason"]) == ("rejected", "negative_price")
+    assert entry["unit"] == "per_million_tokens"
     with pytest.raises(MoneyError, match=r"uncached_input='-636\.385': a unit price can't be negative"):
-        parse_unit_price(entry["uncached_input"], "uncached_input")
+        tariff_from_entry({"seller": "sber", **{name: text for name, text in entry.items() if name != "unit"}})
     with pytest.raises(PriceBookError, match="price of output is -636385000000"):
         Tariff(seller="sber", model=model, prices={"output": -636_385_000_000})
     event = {"provider": "sber", "model": model, "at": row(case_id)["event_time"], **scenario["then_usage"]}
@@ -43,21 +45,45 @@ def test_a_negative_price_is_refused_and_its_model_stays_unpriced(case_id: str) 
 
 
 @cases("J4")
-def test_names_match_exactly_or_without_a_date_of_the_calendar(case_id: str) -> None:
-    """Contract prices are no layer of the book yet (issue 4); here one book of names is asked after the other, as it will ask."""
+def test_names_match_a_contract_before_the_list_and_exactly_or_without_a_date_of_the_calendar(case_id: str) -> None:
     scenario = row(case_id)["scenario"]
-    layers = {layer: _names(scenario[f"{layer}_prices"]) for layer in ("contract", "list")}
-    found = {name: _first(layers, name) for name in scenario["names"]}
-    assert found == row(case_id)["expected"]["matches"]
+    price = {"uncached_input": 1}
+    own = [Tariff(seller="case", model=name, prices=price, tenant="acme") for name in scenario["contract_prices"]]
+    listed = [Tariff(seller="case", model=name, prices=price) for name in scenario["list_prices"]]
+    names = [Alias("case", name, name, "case") for name in scenario["list_prices"]]
+    book = PriceBook(*contracted_rows(listed, names, [], own))
+    at = row(case_id)["event_time"]
+    events = [{"provider": "case", "model": name, "at": at, "output_tokens": 0} for name in scenario["names"]]
+    places = rate(book, batch(events)).sku_index.tolist()
+    rows = [None if place < 0 else book.rows[place] for place in places]
+    found = [one and f"{'list' if one.tenant is None else 'contract'}:{one.model}" for one in rows]
+    assert dict(zip(scenario["names"], found, strict=True)) == row(case_id)["expected"]["matches"]
 
 
-def _names(models: list[str]) -> Names:
-    return Names([Alias("case", model, model, "case") for model in models], {}, {})
-
-
-def _first(layers: dict[str, Names], name: str) -> str | None:
-    found = ((layer, names.model("case", name)) for layer, names in layers.items())
-    return next((f"{layer}:{model}" for layer, model in found if model is not None), None)
+@cases("E8")
+def test_the_first_price_of_a_catalogue_is_no_list_price(case_id: str) -> None:
+    """Each endpoint is a row of its own seller and tier, whatever the order; the tag says which."""
+    scenario, expected = row(case_id)["scenario"], row(case_id)["expected"]
+    rows = []
+    for endpoint in scenario["endpoints"]:
+        seller, _, tier = endpoint["tag"].partition("/")
+        prices = {name: endpoint[name] for name in ("uncached_input", "output")}
+        entry = {
+            "seller": seller,
+            "model": scenario["model"],
+            "service_tier": tier,
+            "source": endpoint["tag"],
+            **prices,
+        }
+        rows.append(tariff_from_entry(entry, rows))
+    names = [Alias(one.seller, one.model, one.model, "case") for one in rows if one.service_tier == "default"]
+    event = {"at": row(case_id)["event_time"], "model": scenario["model"], **scenario["usage"]}
+    event |= {name: scenario["wanted"][name] for name in ("provider", "service_tier")}
+    for order in (rows, rows[::-1]):
+        book = PriceBook(order, names)
+        rated = rate(book, batch([event, event | {"service_tier": "flex"}]))
+        assert book.rows[rated.sku_index[0]].source == expected["chosen_tag"]
+        assert [format_minor(cost) for cost in rated.list_cost.tolist()] == [expected["cost_usd"], "0.02"]
 
 
 @cases("L4")

@@ -118,7 +118,7 @@ def test_live_answer_ledger_rollup_and_export_say_the_same(
 ) -> None:
     case, expected = row(case_id), row(case_id)["expected"]
     priced = {"id": case["id"], "provider": "acme", "model": "acme-chat", "prices": case["prices"]}
-    book, owner = price_book(priced, None), tenant()
+    book, owner = price_book(priced), tenant()
     with database.owner.begin() as connection:
         write_tariffs(connection, book.rows, [])
     counts = case["scenario"]["usage"]
