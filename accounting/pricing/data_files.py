@@ -49,7 +49,7 @@ def tier_names() -> dict[str, str]:
 @cache
 def price_sources() -> tuple[str, ...]:
     """Names of the sources of list prices, the first of them ruling: the order in which they fill in."""
-    return tuple(row["source"] for row in _rows("price_sources.csv"))
+    return tuple(row["source"] for row in table("price_sources.csv"))
 
 
 @cache
@@ -68,7 +68,7 @@ def reviewed_aliases() -> list[Alias]:
     """Exact names that the price list knows only by a pattern, each looked up by hand."""
     return [
         Alias(row["seller"], row["alias"], row["model"], row["source"], date.fromisoformat(row["checked_on"]))
-        for row in _rows("aliases.csv")
+        for row in table("aliases.csv")
     ]
 
 
@@ -78,12 +78,12 @@ def overlay_prices() -> list[OverlayPrice]:
             **{name: text for name, text in row.items() if name != "checked_on"},
             checked_on=date.fromisoformat(row["checked_on"]),
         )
-        for row in _rows("overlay.csv")
+        for row in table("overlay.csv")
     ]
 
 
 def _mapping(name: str, key: str, value: str) -> dict[str, str]:
-    rows = _rows(name)
+    rows = table(name)
     found = {row[key]: row[value] for row in rows}
     if len(found) != len(rows) or any(text != text.lower() for text in found):
         raise PriceBookError(f"{name}: every {key} must be lower case and stand once")
@@ -91,13 +91,14 @@ def _mapping(name: str, key: str, value: str) -> dict[str, str]:
 
 
 def _of_seller(name: str) -> dict[tuple[str, str], str]:
-    rows = _rows(name)
+    rows = table(name)
     found = {(row["seller"], row["written"]): row["region"] for row in rows}
     if len(found) != len(rows) or any(written != written.lower() for _, written in found):
         raise PriceBookError(f"{name}: every name must be lower case and stand once for a seller")
     return found
 
 
-def _rows(name: str) -> list[dict[str, str]]:
+def table(name: str) -> list[dict[str, str]]:
+    """All rows of one file of data/, as text by column."""
     text = files("accounting.pricing").joinpath("data", name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
