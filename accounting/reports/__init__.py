@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from accounting.errors import NotFound
+from accounting.errors import InvalidInput, NotFound
 from accounting.reports import cost_of_revenue, margin, plan_profitability, user_margin
 from accounting.reports.base import Column, Footer, Node, Report
 from accounting.reports.query import ReportQuery
@@ -18,19 +18,29 @@ __all__ = ["REPORTS", "Column", "Footer", "Node", "Report", "ReportKind", "Repor
 
 @dataclass(frozen=True)
 class ReportKind:
-    """Attributes: name: in URLs and on the command line; description: one sentence; group_by: names it allows; function."""
+    """One report.
+
+    Attributes:
+        name: in URLs and on the command line. description: one sentence. group_by: names it allows.
+        converts: whether it can be asked for in one currency.
+    """
 
     name: str
     description: str
     group_by: tuple[str, ...]
     function: Callable[[Engine, TenantContext, ReportQuery], Report]
+    converts: bool = False
 
 
 REPORTS = {
     kind.name: kind
     for kind in (
         ReportKind(
-            cost_of_revenue.NAME, cost_of_revenue.DESCRIPTION, cost_of_revenue.GROUP_BY, cost_of_revenue.cost_of_revenue
+            cost_of_revenue.NAME,
+            cost_of_revenue.DESCRIPTION,
+            cost_of_revenue.GROUP_BY,
+            cost_of_revenue.cost_of_revenue,
+            converts=True,
         ),
         ReportKind(margin.NAME, margin.DESCRIPTION, margin.GROUP_BY, margin.margin),
         ReportKind(
@@ -39,7 +49,9 @@ REPORTS = {
             plan_profitability.GROUP_BY,
             plan_profitability.plan_profitability,
         ),
-        ReportKind(user_margin.NAME, user_margin.DESCRIPTION, user_margin.GROUP_BY, user_margin.user_margin),
+        ReportKind(
+            user_margin.NAME, user_margin.DESCRIPTION, user_margin.GROUP_BY, user_margin.user_margin, converts=True
+        ),
     )
 }
 """Every report by name."""
@@ -50,4 +62,7 @@ def run(engine: Engine, context: TenantContext, name: str, query: ReportQuery) -
     kind = REPORTS.get(name)
     if kind is None:
         raise NotFound(f"report={name!r}: no such report; there are {', '.join(sorted(REPORTS))}")
+    if query.currency is not None and not kind.converts:
+        able = ", ".join(sorted(name for name, one in REPORTS.items() if one.converts))
+        raise InvalidInput("currency", query.currency, f"{name} has a block a billing currency; converted are {able}")
     return kind.function(engine, context, query)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import create_engine
 
-from accounting.errors import NotFound
+from accounting.errors import InvalidInput, NotFound
 from accounting.reports import REPORTS, ReportQuery, run
 from accounting.tenant import TenantContext
 
@@ -27,3 +27,10 @@ def test_an_unknown_name_is_not_found() -> None:
     engine = create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none")
     with pytest.raises(NotFound, match=r"report='profit'.*cost-of-revenue, .*user-margin"):
         run(engine, TenantContext("t1", "UTC", "USD"), "profit", ReportQuery.parse("2026-01-01", "2026-02-01", "UTC"))
+
+
+def test_a_report_that_converts_nothing_refuses_a_currency_instead_of_leaving_it_out() -> None:
+    engine = create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none")
+    query = ReportQuery.parse("2026-01-01", "2026-02-01", "UTC", currency="EUR")
+    with pytest.raises(InvalidInput, match=r"currency='EUR': margin has a block.*cost-of-revenue, user-margin"):
+        run(engine, TenantContext("t1", "UTC", "USD"), "margin", query)
