@@ -119,9 +119,11 @@ class RequestStep:
         num_past_tokens: tokens of its context that lay in the cache.
         num_output_tokens: output tokens this step gave (accepted drafts and one more; 0 while the prompt is unfinished).
         num_draft_tokens, num_accepted_tokens: of speculation.
-        num_cached_tokens: prompt tokens found in the prefix cache, stated in the step that admitted it, else 0.
+        num_cached_tokens: tokens found in the prefix cache, stated in the step that admitted it (again, after preemption), else 0.
         num_recomputed_tokens: of the new ones, those computed before and lost by preemption.
-        blocks_held: KV blocks at the step's end; a block of n holders counts 1/n.
+        blocks_held: KV blocks held in the step; a block of n holders counts 1/n.
+        num_prompt_tokens: of the whole request.
+        index: which of a request's n outputs.
     """
 
     request_id: str
@@ -134,6 +136,8 @@ class RequestStep:
     num_cached_tokens: int
     num_recomputed_tokens: int
     blocks_held: float
+    num_prompt_tokens: int
+    index: int = 0
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ class Scheduler:
         """Refuses what could never run; nothing is held for it then."""
         if sequence.num_prompt_tokens < 1:
             raise RequestRefused(sequence.request_id, "prompt_token_ids", [], "the prompt is empty")
+        if sequence.params.n > (1 if self.config.exact_batch else self.config.max_num_seqs):
+            raise RequestRefused(sequence.request_id, "n", sequence.params.n, "more outputs than may run at once")
         total = sequence.max_tokens_total
         if total > self.config.max_model_len:
             limit = f"prompt and max_tokens exceed max_model_len ({self.config.max_model_len})"
@@ -156,6 +158,7 @@ class Scheduler:
         sequence.draft = None
         if alone:
             sequence.error = f"out of KV blocks: {self.manager.num_blocks} do not hold {sequence.num_tokens} tokens"
+            sequence.status = SequenceStatus.FINISHED
             plan.failed.append(sequence)
             return
         sequence.status = SequenceStatus.WAITING
@@ -163,8 +166,10 @@ class Scheduler:
         plan.preempted.append(sequence)
 
     def _admit(self, budget: int, plan: Schedule) -> int:
-        while self.waiting and budget > 0 and len(self.running) < self.config.max_num_seqs and not plan.preempted:
+        while self.waiting and budget > 0 and not plan.preempted:
             sequence = self.waiting[0]
+            if self._slots_taken() + _slots_of(sequence) > self.config.max_num_seqs:
+                break
             if not self.manager.allocate(sequence, budget):
                 plan.kv_blocked = True
                 break
@@ -172,6 +177,9 @@ class Scheduler:
         if self.waiting and plan.preempted:
             plan.kv_blocked = True  # what was just pushed out waits for blocks
         return budget
+
+    def _slots_taken(self) -> int:
+        return sum(_slots_of(sequence) for sequence in self.running)
 
     def _start(self, sequence: Sequence, budget: int, plan: Schedule) -> int:
         self.waiting.popleft()
@@ -214,6 +222,11 @@ class Scheduler:
             self.waiting.remove(sequence)
         self.manager.free(sequence)
         sequence.status = SequenceStatus.FINISHED
+
+
+def _slots_of(sequence: Sequence) -> int:
+    """Places among the running: a prompt of n outputs will take n once it forks."""
+    return 1 if sequence.forked or sequence.index else sequence.params.n
 
 
 def _part(sequence: Sequence, num_new: int, draft: int, num_cached: int = 0) -> Scheduled:

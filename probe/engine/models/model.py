@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from probe.engine.attention.metadata import BatchMetadata
-from probe.engine.interfaces import AttentionBackend, LinearFactory
+from probe.engine.interfaces import AttentionBackend, Linear, LinearFactory
 from probe.engine.kv.cache import LayerCache
 from probe.engine.kv.groups import kv_groups
 from probe.engine.models.attention import Angles, GroupedAttention, LatentAttention
@@ -44,6 +46,7 @@ class Model:
     Attributes:
         groups: layers that share block tables; a layer's place is (group, tensor pair of the page).
         dtype, device: of weights and activations.
+        dense_bytes: bytes of all linear weights that every step reads; expert_bytes: of one routed expert of one layer.
     """
 
     def __init__(
@@ -57,9 +60,11 @@ class Model:
         device: str | torch.device = "cpu",
         max_model_len: int | None = None,
     ) -> None:
+        self.dense_bytes = self.expert_bytes = 0
         self.config, self.dtype, self.device, self.backend = config, dtype, torch.device(device), backend
         self.groups = kv_groups(config.windows)
         self.places = {layer: (g, page) for g, one in enumerate(self.groups) for page, layer in enumerate(one.layers)}
+        make_linear = self._measured(make_linear)
         self.layers = [DecoderLayer(config, i, weights, make_linear, backend) for i in range(config.num_hidden_layers)]
         self.embedding = weights.get("model.embed_tokens.weight")
         self.norm = weights.get("model.norm.weight")
@@ -67,6 +72,21 @@ class Model:
         self.head = make_linear(head, None, "lm_head")
         width = config.mla.qk_rope_head_dim if config.mla else config.head_dim
         self.rope = Rope(config.rope, width, max_model_len or config.max_position_embeddings, dtype, self.device)
+
+    def _measured(self, make_linear: LinearFactory) -> LinearFactory:
+        """The factory, which also adds up what its weights take in their own form (packed, quantised)."""
+
+        def make(weight: Tensor, bias: Tensor | None, name: str) -> Linear:
+            linear = make_linear(weight, bias, name)
+            size = int(getattr(linear, "weight_bytes", weight.numel() * weight.element_size()))
+            expert = re.search(r"layers\.(\d+)\.mlp\.experts\.(\d+)\.", name)
+            if expert is None:
+                self.dense_bytes += size
+            elif self.config.moe and int(expert[1]) == self.config.moe.layers.index(True) and expert[2] == "0":
+                self.expert_bytes += size
+            return linear
+
+        return make
 
     @torch.inference_mode()
     def forward(
@@ -81,6 +101,8 @@ class Model:
         for index, layer in enumerate(self.layers):
             group, page = self.places[index]
             x = layer(x, angles, caches[page], batch, group)
+        if rows is not None and not len(rows):  # a chunk in the middle of a prompt
+            return x.new_empty(0, self.config.vocab_size, dtype=torch.float32)
         x = functional.rms_norm(x if rows is None else x[rows], x.shape[-1:], self.norm, self.config.rms_norm_eps)
         return self.head(x).float()
 

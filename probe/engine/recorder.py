@@ -1,0 +1,94 @@
+"""How long did a step take, who shared it, what did each hold? Makes the step's ledger record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
+
+from probe.engine.estimate import StepEstimator
+from probe.engine.fpm import queued_sums
+from probe.engine.interfaces import RequestStep, StepKind, StepRecord
+from probe.engine.runner import ModelRunner
+from probe.engine.scheduler import Schedule, Scheduled, Scheduler
+
+
+@dataclass(frozen=True)
+class Started:
+    """Both clocks at a step's beginning: Unix time to place it, the monotonic one to measure it."""
+
+    unix_ns: int
+    monotonic_ns: int
+
+    @classmethod
+    def now(cls) -> Started:
+        return cls(time.time_ns(), time.perf_counter_ns())
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a step gave one sequence, and how many blocks it held in it. Attributes: num_output: tokens drawn and kept."""
+
+    part: Scheduled
+    num_output: int
+    num_accepted: int
+    blocks_held: float
+
+
+class StepRecorder:
+    def __init__(self, runner: ModelRunner, scheduler: Scheduler, kv_dtype_bytes: int) -> None:
+        self.runner, self.scheduler = runner, scheduler
+        self.estimator = StepEstimator(runner.model, kv_dtype_bytes)
+        self.num_steps = 0
+
+    def record(self, started: Started, model_ns: int, plan: Schedule, progress: Seq[Progress]) -> StepRecord | None:
+        """None where nothing ran. The device has been waited for: `model_ns` ends with a synchronise."""
+        if not progress:
+            return None
+        requests = tuple(_request_step(one) for one in progress)
+        touched = self.runner.model.experts_touched()
+        manager = self.scheduler.manager
+        self.num_steps += 1
+        return StepRecord(
+            step_id=self.num_steps - 1,
+            kind=_kind(requests),
+            start_ns=started.unix_ns,
+            duration_ns=time.perf_counter_ns() - started.monotonic_ns,
+            model_ns=model_ns,
+            requests=requests,
+            queued=queued_sums(self.scheduler.waiting),
+            num_waiting=len(self.scheduler.waiting),
+            num_running=len(self.scheduler.running),
+            preempted=tuple(sequence.request_id for sequence in plan.preempted),
+            kv_blocks_total=manager.num_blocks,
+            kv_blocks_free=manager.num_free,
+            kv_blocks_cached=manager.num_cached,
+            kv_blocked=plan.kv_blocked,
+            estimated_bytes=self.estimator.bytes(requests, touched),
+            estimated_flops=self.estimator.flops(requests),
+            experts_touched=touched,
+        )
+
+
+def _request_step(one: Progress) -> RequestStep:
+    part, sequence = one.part, one.part.sequence
+    lost = min(part.num_past + part.num_new, sequence.max_computed_tokens) - part.num_past
+    return RequestStep(
+        request_id=sequence.request_id,
+        kind="prefill" if part.in_prefill else "decode",
+        num_new_tokens=part.num_new,
+        num_past_tokens=part.num_past,
+        num_output_tokens=one.num_output,
+        num_draft_tokens=part.num_draft,
+        num_accepted_tokens=one.num_accepted,
+        num_cached_tokens=part.num_cached,
+        num_recomputed_tokens=lost if lost > 0 else 0,
+        blocks_held=one.blocks_held,
+        num_prompt_tokens=sequence.num_prompt_tokens,
+        index=sequence.index,
+    )
+
+
+def _kind(requests: tuple[RequestStep, ...]) -> StepKind:
+    kinds = {one.kind for one in requests}
+    return kinds.pop() if len(kinds) == 1 else "mixed"
