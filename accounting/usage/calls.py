@@ -65,9 +65,15 @@ class WireRead:
 
 
 def keep(result: WireRead, index: int, calls: Iterable[Call | UsageContradiction], context: Context, rule: str) -> None:
-    """Adds calls and contradictions of the body at `index`, read by the module `rule`, to what is read so far."""
+    """Adds calls and contradictions of the body at `index`, read by the module `rule`, to what is read so far.
+
+    Of a body that the sender calls a carried total every call is an aggregate, even one that contradicts itself: its own calls are
+    told elsewhere.
+    """
     for call in calls:
-        if isinstance(call, ContradictedCall):
+        if context.totals == "carried":
+            result.aggregates += 1
+        elif isinstance(call, ContradictedCall):
             suspend(result, index, call.call, context, rule, call)
         elif isinstance(call, UsageContradiction):
             unknown = Call(

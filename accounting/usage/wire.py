@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from accounting.usage.native import Moment, NativeUsage, Purpose, Status, Tags, Text
 
 Body = Mapping[str, Any]
+Totals = Literal["own", "carried"]
 
 
 class Context(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -24,6 +25,8 @@ class Context(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw
         surface: the interface called (`chat_completions`, `responses`, ...), where the format serves several.
         requested_service_tier: as asked for; the tier served is read from the body.
         batch: through a batch interface; None: as the body says.
+        totals: whose tokens the body counts: `own`, of the call alone; `carried`, a run's total that goes on counting from earlier
+            calls or holds other calls' counts, so that it is recognised and never added. None: as the format's rule finds.
     """
 
     event_id: Text | None = None
@@ -49,6 +52,7 @@ class Context(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw
     tags: Tags | None = None
     reasoning_effort: Text | None = None
     score: float | None = None
+    totals: Totals | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from accounting.reports.base import Column, Node
 from accounting.reports.footing import printed
 from accounting.reports.query import ReportQuery
 from accounting.usage.formats.fields import amount
+from accounting.usage.items import contexts
 from accounting.usage.prepare_wire import prepare_wire
 from accounting.usage.wire import Context
 from tests.accounting.pricing.rating import batch
@@ -116,6 +117,30 @@ def test_a_runs_total_never_counts_beside_its_calls(case_id: str) -> None:
     booked = prepared.batch["uncached_input_tokens"].to_pylist()
     assert (booked, sum(booked)) == (expected["per_run_tokens"], expected["total_tokens"])
     assert prepared.aggregates == len(readings)
+
+
+@cases("M3")
+def test_a_total_that_the_sender_calls_carried_is_counted_as_an_aggregate_and_never_added(case_id: str) -> None:
+    """The same without spans: one body a call, and a body with each run's total, which says itself whose tokens it counts."""
+    readings, expected = row(case_id)["scenario"]["readings"], row(case_id)["expected"]
+    known: dict[str, Any] = {"occurred_at": "2026-09-01T00:00:00Z"}
+    items = [
+        {"response": _chat(f"call-{number}", tokens), "context": known}
+        for number, tokens in enumerate(expected["per_run_tokens"])
+    ]
+    items += [
+        {"response": _chat(f"run-{number}", reading["reported_tokens"]), "context": known | {"totals": "carried"}}
+        for number, reading in enumerate(readings)
+    ]
+    prepared = prepare_wire("openai_chat", contexts(items, "openai_chat"), datetime(2026, 9, 2, tzinfo=UTC))
+    booked = prepared.batch["uncached_input_tokens"].to_pylist()
+    assert (booked, sum(booked)) == (expected["per_run_tokens"], expected["total_tokens"])
+    assert (prepared.aggregates, prepared.rejected, prepared.suspended) == (len(readings), [], [])
+
+
+def _chat(response_id: str, tokens: int) -> dict[str, Any]:
+    usage = {"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens}
+    return {"id": response_id, "object": "chat.completion", "model": "gpt-4o", "usage": usage}
 
 
 def _span(run: int, operation: str, counts: dict[str, int]) -> dict[str, Any]:
