@@ -12,7 +12,7 @@ DEMO = $(if $(ONESHOT),--oneshot) $(if $(MONTH),--month $(MONTH)) $(if $(REQUEST
        $(if $(SEED),--seed $(SEED)) $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench clean
+.PHONY: help demo test test-slow lint bench bench-engine clean
 
 help:
 	@echo 'make demo        a month of an imagined product, end to end; ONESHOT=1 ends after printing'
@@ -20,6 +20,7 @@ help:
 	@echo 'make test-slow   the long tests'
 	@echo 'make lint        ruff, mypy, import rules'
 	@echo 'make bench       measurements, as one JSON object'
+	@echo 'make bench-engine  the engine beside others, where they are installed (tests/bench/bench_engine.py)'
 	@echo 'make clean       removes .venv and caches'
 
 demo: $(VENV)/.demo
@@ -45,6 +46,9 @@ lint: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	@$(BIN)/python -m tests.bench
+
+bench-engine: $(VENV)/.dev
+	@$(BIN)/python -m tests.bench.bench_engine
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

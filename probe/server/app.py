@@ -27,13 +27,20 @@ from probe.server.text import Text, TextStream
 
 @dataclass(frozen=True)
 class Served:
-    """What the server serves. Attributes: vocabulary: ids are below it; max_model_len: prompt and output at most."""
+    """What the server serves.
+
+    Attributes:
+        vocabulary: token ids are below it; max_model_len: prompt and output at most.
+        text: None: token ids only.
+        close: called after the engine's last step.
+    """
 
     engine: EngineLike
     model_name: str
     vocabulary: int
     max_model_len: int
     text: Text | None = None
+    close: Callable[[], None] | None = None
 
 
 class Generation:
@@ -92,6 +99,8 @@ def create_app(served: Served) -> FastAPI:
         loop.start()
         yield
         await asyncio.to_thread(loop.stop)
+        if served.close:
+            served.close()
 
     app = FastAPI(
         title="tokencogs probe", summary="An OpenAI-compatible server around the probe's engine.", lifespan=lifespan

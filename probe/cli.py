@@ -1,0 +1,17 @@
+"""What does `tokencogs probe` offer? Commands that need torch load it only when they run."""
+
+from __future__ import annotations
+
+import click
+
+from probe.server.cli import serve
+
+_EPILOG = "\b\nExample:\n  tokencogs probe serve Llama-3.1-8B --scale 0.05 --dtype float32"
+
+
+@click.group(epilog=_EPILOG)
+def probe() -> None:
+    """Run a model on the probe's own engine, to find out what a token costs on it."""
+
+
+probe.add_command(serve)

@@ -1,0 +1,139 @@
+"""How does an engine with its server come from the command's options? Model, backend, cache, speculation, tokenizer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from fastapi import FastAPI
+
+from probe.engine.attention.quantised import QuantisedAttention
+from probe.engine.attention.torch_paged import TorchPagedAttention
+from probe.engine.engine import Engine
+from probe.engine.interfaces import AttentionBackend, Proposer, Sampler
+from probe.engine.kv.capacity import block_bytes
+from probe.engine.kv.groups import num_blocks_for
+from probe.engine.ledger import LedgerWriter
+from probe.engine.linear import linear_factory
+from probe.engine.models.config import ModelConfig
+from probe.engine.models.hf_config import load_config
+from probe.engine.models.model import Model
+from probe.engine.models.presets import preset
+from probe.engine.models.scale import scaled
+from probe.engine.models.weights import RandomWeights, SafetensorsWeights, Weights
+from probe.engine.options import EngineConfig
+from probe.engine.scheduler import SchedulerConfig
+from probe.engine.spec.draft_model import DraftModelProposer
+from probe.engine.spec.ngram import NgramProposer
+from probe.engine.spec.sampler import SpeculativeSampler
+from probe.engine.spec.synthetic import RandomProposer, SyntheticAcceptance
+from probe.server.app import Served, create_app
+from probe.server.options import ServeOptions
+from probe.server.text import Text
+
+DRAFT_SHARE = 4  # the draft model's cache gets a quarter of the target's budget, on top of it
+
+
+def build(options: ServeOptions) -> FastAPI:
+    """The application, its engine ready. Errors: ProbeError and ValueError naming what can't be."""
+    device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    model = build_model(options, options.model, device)
+    ledger = LedgerWriter(options.ledger, {"model": options.model, "seed": options.seed}) if options.ledger else None
+    engine = Engine(
+        model,
+        engine_config(options),
+        sampler=_sampler(options),
+        proposer=_proposer(options, model),
+        ledger=ledger,
+    )
+    text = _text(options)
+    name = options.served_model_name or options.model
+    served = Served(
+        engine, name, model.config.vocab_size, options.max_model_len, text, ledger.close if ledger else None
+    )
+    return create_app(served)
+
+
+def build_model(options: ServeOptions, name: str, device: torch.device) -> Model:
+    """A model of a folder or a preset, with its linear and attention backends."""
+    dtype = getattr(torch, options.dtype)
+    folder = Path(name)
+    in_folder = (folder / "config.json").exists()
+    config = scaled(load_config(folder / "config.json") if in_folder else preset(name), options.scale)
+    return Model(
+        config,
+        _weights(options, config, folder if in_folder else None, dtype, device),
+        linear_factory(options.quantization, device),
+        _backend(options, dtype, device),
+        dtype=dtype,
+        device=device,
+        max_model_len=options.max_model_len,
+    )
+
+
+def engine_config(options: ServeOptions) -> EngineConfig:
+    scheduler = SchedulerConfig(
+        max_num_batched_tokens=options.max_num_batched_tokens,
+        max_num_seqs=options.max_num_seqs,
+        max_model_len=options.max_model_len,
+        policy="prefill_first" if options.policy == "prefill_first" else "decode_first",
+    )
+    return EngineConfig(
+        block_size=options.block_size,
+        kv_cache_bytes=options.kv_cache_memory_bytes,
+        enable_prefix_caching=options.enable_prefix_caching,
+        kv_cache_dtype=options.kv_cache_dtype,
+        seed=options.seed,
+        scheduler=scheduler,
+    )
+
+
+def _weights(
+    options: ServeOptions, config: ModelConfig, folder: Path | None, dtype: torch.dtype, device: torch.device
+) -> Weights:
+    if folder is None or not any(folder.glob("*.safetensors")):
+        return RandomWeights(config, options.seed, dtype, device)
+    if options.scale != 1.0:
+        raise ValueError(f"scale: {options.scale} shrinks random weights only, {folder} has real ones")
+    return SafetensorsWeights(config, folder, dtype, device)
+
+
+def _backend(options: ServeOptions, dtype: torch.dtype, device: torch.device) -> AttentionBackend:
+    """Torch's on a CPU, Triton's on a GPU; around it, where the cache is in eight bits, what dequantises."""
+    backend: AttentionBackend = TorchPagedAttention(dtype)
+    if device.type == "cuda":
+        from probe.engine.attention.triton_backend import TritonAttention  # noqa: PLC0415 (the extra `gpu`)
+
+        backend = TritonAttention()
+    return backend if options.kv_cache_dtype == "auto" else QuantisedAttention(backend)
+
+
+def _sampler(options: ServeOptions) -> Sampler:
+    sampler = SpeculativeSampler(options.seed)
+    return SyntheticAcceptance(options.synthetic_acceptance, sampler) if options.synthetic_acceptance else sampler
+
+
+def _proposer(options: ServeOptions, model: Model) -> Proposer | None:
+    k = options.num_speculative_tokens
+    if options.speculative_method == "ngram":
+        return NgramProposer(k)
+    if options.speculative_method == "random":
+        return RandomProposer(k, model.config.vocab_size, options.seed)
+    if options.speculative_method == "draft_model":
+        assert options.speculative_model is not None
+        plain = replace(options, kv_cache_dtype="auto")  # a wrong draft costs a step, so its cache is kept exact
+        draft = build_model(plain, options.speculative_model, model.device)
+        if draft.config.vocab_size != model.config.vocab_size:
+            sizes = f"{draft.config.vocab_size} words, the model {model.config.vocab_size}"
+            raise ValueError(f"speculative_model: {options.speculative_model!r} has {sizes}")
+        budget = options.kv_cache_memory_bytes // DRAFT_SHARE
+        blocks = num_blocks_for(budget, block_bytes(draft, engine_config(plain)))
+        return DraftModelProposer(draft, k, blocks, options.block_size, options.seed)
+    return None
+
+
+def _text(options: ServeOptions) -> Text | None:
+    beside = Path(options.model) / "tokenizer.json"
+    file = options.tokenizer or (beside if beside.exists() else None)
+    return None if file is None else Text(file)

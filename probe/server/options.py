@@ -1,0 +1,58 @@
+"""What was the server asked to run? The command's options as one checked record, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """vLLM's names where it has them; meanings stand in `tokencogs probe serve --help`.
+
+    Attributes: synthetic_acceptance: rates by position; empty: drafts are verified.
+    """
+
+    model: str
+    served_model_name: str | None = None
+    scale: float = 1.0
+    seed: int = 0
+    dtype: str = "bfloat16"
+    device: str | None = None
+    quantization: str = "none"
+    kv_cache_dtype: str = "auto"
+    block_size: int = 16
+    kv_cache_memory_bytes: int = 1 << 30
+    max_model_len: int = 4096
+    max_num_seqs: int = 64
+    max_num_batched_tokens: int = 2048
+    policy: str = "decode_first"
+    enable_prefix_caching: bool = True
+    speculative_method: str = "none"
+    speculative_model: str | None = None
+    num_speculative_tokens: int = 4
+    synthetic_acceptance: tuple[float, ...] = ()
+    tokenizer: Path | None = None
+    ledger: Path | None = None
+
+    def __post_init__(self) -> None:
+        if (self.speculative_method == "draft_model") != (self.speculative_model is not None):
+            raise ValueError("speculative_model: goes with speculative_method = draft_model, and only with it")
+        if self.speculative_method == "random" and not self.synthetic_acceptance:
+            raise ValueError("speculative_method: random tokens need synthetic_acceptance")
+        if self.synthetic_acceptance and self.speculative_method == "none":
+            raise ValueError("synthetic_acceptance: needs a speculative_method")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ServeOptions:
+        """From the command's values. Errors: ValueError naming the option."""
+        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        rates = known.pop("synthetic_acceptance", None)
+        try:
+            parsed = tuple(float(rate) for rate in rates.split(",")) if rates else ()
+        except ValueError as wrong:
+            raise ValueError(f"synthetic_acceptance: {rates!r} is no list of numbers") from wrong
+        caching = not values.get("no_enable_prefix_caching", False)
+        return cls(**known, synthetic_acceptance=parsed, enable_prefix_caching=caching)
