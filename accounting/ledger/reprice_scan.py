@@ -83,6 +83,7 @@ SCHEMA = pa.schema(
         "region": _DICTIONARY,
         "service_tier": _DICTIONARY,
         "user_id": _DICTIONARY,
+        "feature": _DICTIONARY,
         "batch": pa.bool_(),
         "cache_read_known": pa.bool_(),
         "basis": _DICTIONARY,
