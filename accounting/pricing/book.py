@@ -117,6 +117,15 @@ class PriceBook:
             slot = np.searchsorted(windows.starts, time_of_day[here], side="right") - 1
             position[at[here]] = windows.positions[slot]
 
+    def row_of(self, sku_price_id: int) -> Tariff | None:
+        """The row of an id; None: the book has none."""
+        number = self._row_numbers.get(sku_price_id)
+        return None if number is None else self.rows[number]
+
+    @cached_property
+    def _row_numbers(self) -> dict[int, int]:
+        return {row.sku_price_id: number for number, row in enumerate(self.rows)}
+
     @cached_property
     def list_fingerprint(self) -> int:
         """Equal for two books of one process that hold the same list rows, ends of validity included, and the same list names."""

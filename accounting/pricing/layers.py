@@ -29,7 +29,7 @@ def rate_layers(list_book: PriceBook, contract_book: PriceBook | None, inp: Rate
     if some.mean() > 0.5:
         return _beside(contracted, rate(list_book, inp), np.arange(some.size), list_book, contract_book)
     (places,) = some.nonzero()
-    return _beside(contracted, rate(list_book, _taken(inp, places)), places, list_book, contract_book)
+    return _beside(contracted, rate(list_book, taken(inp, places)), places, list_book, contract_book)
 
 
 def _priced_by_contract(book: PriceBook, rated: Rated) -> Flags:
@@ -49,7 +49,8 @@ def _beside(contracted: Rated, listed: Rated, places: Ints, list_book: PriceBook
     return replace(contracted, list_cost=cost, list_sku_price_id=sku, list_known=known)
 
 
-def _taken(inp: RateInput, places: Ints) -> RateInput:
+def taken(inp: RateInput, places: Ints) -> RateInput:
+    """The events at some places."""
     take = pa.array(places)
 
     def texts(column: pa.Array | None) -> pa.Array | None:
