@@ -129,8 +129,8 @@ class StepCurve:
         return np.asarray(self.experts * (1.0 - np.power(missed, tokens)))
 
     def shared_seconds(self, requests: Floats, contexts: Floats) -> Floats:
-        """What a step costs for whoever is in it, beside own terms and experts: t_0."""
-        return np.full(np.shape(requests), self.t_0)
+        """What a step costs for whoever is in it, beside own terms and experts: t_0, of shape ()."""
+        return np.asarray(self.t_0)
 
     def step_seconds(self, decoding: Floats, contexts: Floats, prefill: Floats, tokens: Floats) -> Floats:
         """A step of `decoding` sequences with `contexts` tokens in all, prefill work of `prefill` seconds, `tokens` in the step."""

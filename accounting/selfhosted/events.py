@@ -51,8 +51,7 @@ def line_up(shift: int, cell: Ints, received: Ints, began: Ints, first: Ints, en
     """Events of pieces whose times lie in [0, 2^shift) microseconds of their stretch."""
     key = cell << shift
     times = np.concatenate([key + received, key + began, key + first, key + end])
-    order = np.argsort(times)
-    times = times[order]
+    order, times = _sorted(times)
     rank = np.empty(order.size, np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     gap = np.zeros(order.size)
@@ -61,6 +60,17 @@ def line_up(shift: int, cell: Ints, received: Ints, began: Ints, first: Ints, en
     gap[:-1][of[1:] != of[:-1]] = 0.0
     middle = (times & ((1 << shift) - 1)) + gap / 2
     return Events(order, rank, gap / US_PER_SECOND, middle, of)
+
+
+def _sorted(times: Ints) -> tuple[npt.NDArray[np.intp], Ints]:
+    """Order and sorted times; equal times in the order given. Sorted as one number where both fit into it, which is quicker."""
+    bits = int(times.size).bit_length()
+    if int(times.max()).bit_length() + bits > 62:
+        order = np.argsort(times, kind="stable")
+        return order, times[order]
+    both = (times << bits) | np.arange(times.size)
+    both.sort()
+    return both & ((1 << bits) - 1), both >> bits
 
 
 def integral(values: Floats) -> Floats:

@@ -82,7 +82,8 @@ def attribute_steps(
         (steps.kv_blocked & (all_held > 0))[steps.step] if policy == "switch" else np.zeros(steps.step.size, np.bool_)
     )
     weight = np.where(by_memory, of_held, 1.0 / alive[steps.step])
-    shared = curve.shared_seconds(np.maximum(alive, 1.0), contexts)[steps.step] * weight
+    a_step = np.broadcast_to(curve.shared_seconds(np.maximum(alive, 1.0), contexts), alive.shape)
+    shared = a_step[steps.step] * weight
     parts: dict[str, Floats] = {
         "own_prefill": np.where(steps.prompt, own, 0.0),
         "own_decode": np.where(steps.prompt, 0.0, own),

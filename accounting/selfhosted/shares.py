@@ -24,7 +24,7 @@ from accounting.selfhosted.reasons import CHARGED, NOT_BILLED
 from accounting.selfhosted.requests import Requests, judge
 from accounting.selfhosted.state import Policy
 
-CHUNK = 50_000
+CHUNK = 20_000
 """Pieces swept at once: enough to pay for numpy's calls, few enough to stay in the processor's cache."""
 
 

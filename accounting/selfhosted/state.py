@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from accounting.selfhosted.arrays import Bools, Floats, Ints
+from accounting.selfhosted.arrays import US_PER_SECOND, Bools, Floats, Ints
 from accounting.selfhosted.curve import Curve
 from accounting.selfhosted.events import Events
 from accounting.selfhosted.pieces import Pieces
@@ -26,7 +27,7 @@ class State:
     Attributes:
         prefill_steps, decode_steps: predicted steps (rho times length) for who is in that phase.
         requests: R; at least 1. held: KV tokens of all in the step.
-        shared: seconds of a step that it costs whoever is in it. experts: seconds of its experts for one token.
+        shared: seconds of a step that it costs whoever is in it, () where constant. experts: seconds of its experts for one token.
         blocked: memory kept a waiting request out.
     """
 
@@ -102,9 +103,11 @@ def _blocked(pool: Pool, pieces: Pieces, loads: Load, events: Events, held: Floa
     """Where a request waits, a place in the batch is free, and the cache has no room for a waiting prompt of mean length."""
     if pool.kv_capacity_tokens is None:
         return None
+    prompt = np.where(pieces.prefills, loads.held + loads.held_slope * pieces.first, 0.0)
+    if held.max() + prompt.max() <= pool.kv_capacity_tokens:
+        return None
     prefills = pieces.prefills.astype(np.int8)
     waiting = events.count(prefills, -prefills)
-    prompt = np.where(pieces.prefills, loads.held + loads.held_slope * pieces.first, 0.0)
     needed = events.total(prompt, -prompt) / np.maximum(waiting, 1)
     found = (waiting > 0) & (held + needed > pool.kv_capacity_tokens) & (present < pool.max_batch)
     return found if bool(found.any()) else None
@@ -113,11 +116,14 @@ def _blocked(pool: Pool, pieces: Pieces, loads: Load, events: Events, held: Floa
 def in_flight(pieces: Pieces, parts: Floats, events: Events, cells: int) -> tuple[Ints, Ints]:
     """Replica-microseconds by stretch with a request in flight, and those of them with none that has evidence of steps."""
     every, ran = np.ones(len(pieces), np.int8), pieces.ran.astype(np.int8)
-    most = parts[events.order % (events.size // 4)]
-    flight = np.minimum(events.count(every, None, None, -every), most)
-    proven = np.minimum(events.count(ran, None, None, -ran), most)
-    lengths = np.rint(events.seconds * 1e6)
-    whole, unproven = (
-        np.bincount(events.cell, weights=lengths * one, minlength=cells) for one in (flight, flight - proven)
-    )
-    return whole.astype(np.int64), unproven.astype(np.int64)
+    single = bool((parts == 1.0).all())
+    most = 1 if single else parts[events.order % (events.size // 4)].astype(np.int32)
+    lengths = np.rint(events.seconds * US_PER_SECOND)
+
+    def lasting(present: npt.NDArray[np.int32]) -> Ints:
+        return np.bincount(events.cell, weights=lengths * np.minimum(present, most), minlength=cells).astype(np.int64)
+
+    whole = lasting(events.count(every, None, None, -every))
+    if bool(ran.all()):
+        return whole, np.zeros(cells, np.int64)
+    return whole, whole - lasting(events.count(ran, None, None, -ran))

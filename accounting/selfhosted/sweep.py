@@ -68,10 +68,11 @@ def sweep(
     began, first, end = events.rank_of(1), events.rank_of(2), events.rank_of(3)
     prompt = loads.held + loads.held_slope * pieces.first
     of_steps = _Integrals(state, state.prefill_steps, events)
-    prefill = of_steps.over(began, first, pieces.prefills, prompt, None)
+    prefill = of_steps.over(began, first, pieces.prefills, prompt, None, prompt)
     if state.decode_steps is not state.prefill_steps:
         of_steps = _Integrals(state, state.decode_steps, events)
-    decode = of_steps.over(first, end, pieces.decodes, loads.held, loads.held_slope)
+    half_way = loads.held + loads.held_slope * (pieces.first + pieces.end) / 2
+    decode = of_steps.over(first, end, pieces.decodes, loads.held, loads.held_slope, half_way)
     return Swept(prefill, decode, *in_flight(pieces, parts, events, cells))
 
 
@@ -84,10 +85,10 @@ class _Integrals:
         equal = free / state.requests
         self.steps = integral(steps)
         self.equal = integral(equal)
-        self.constant = float(state.shared[0]) if bool((state.shared == state.shared[0]).all()) else None
-        self.shared = integral(equal * state.shared)
+        self.seconds = float(state.shared) if state.shared.ndim == 0 else None
+        self.shared = self.equal if self.seconds is not None else integral(equal * state.shared)
         self.experts = None if state.experts is None else integral(steps * state.experts)
-        self.held, self.held_later = integral(by_held), integral(by_held * events.middle)
+        self.held = integral(by_held)
         self.blocked: tuple[Floats, ...] | None = None
         if state.blocked is not None:
             full, seconds = np.where(state.blocked, by_held, 0.0), state.shared
@@ -100,8 +101,10 @@ class _Integrals:
             )
             self.blocked = tuple(integral(one) for one in parts)
 
-    def over(self, start: Places, stop: Places, has: Bools, held: Floats, slope: Floats | None) -> Phase:
-        """Means from the event at place `start` to that at place `stop`; the piece holds held + slope * moment tokens."""
+    def over(
+        self, start: Places, stop: Places, has: Bools, held: Floats, slope: Floats | None, half_way: Floats
+    ) -> Phase:
+        """Means between the events at two places; the piece holds held + slope * moment tokens, `half_way` on average."""
 
         def between(sums: Floats) -> Floats:
             return np.asarray(sums[stop] - sums[start])
@@ -110,13 +113,14 @@ class _Integrals:
             return held * between(plain) if slope is None else held * between(plain) + slope * between(later)
 
         steps = between(self.steps)
-        scale = np.where(has, 1.0, 0.0) / np.where(steps > 0, steps, 1.0)
-        step_share, shared = between(self.equal), between(self.shared)
+        scale = has / np.where(steps > 0, steps, 1.0)
+        step_share = between(self.equal)
+        shared = step_share * self.seconds if self.seconds is not None else between(self.shared)
         blocked = np.zeros(steps.size)
         if self.blocked is not None:
             blocked = between(self.blocked[0])
             step_share = step_share + of_held(self.blocked[1], self.blocked[2])
             shared = shared + of_held(self.blocked[3], self.blocked[4])
         experts = np.zeros(steps.size) if self.experts is None else between(self.experts) * scale
-        kv_share = of_held(self.held, self.held_later)
+        kv_share = half_way * between(self.held)
         return Phase(shared * scale, step_share * scale, experts, kv_share * scale, blocked * scale)
