@@ -12,7 +12,22 @@ from fastapi import FastAPI
 from api import errors, openapi
 from api.body import BoundBodies
 from api.metrics import CountRequests, Metrics
-from api.routes import contracts, cost_basis, exceptions, fx, health, plans, prices, reports, revenue, traces, usage, wire
+from api.routes import (
+    contracts,
+    cost_basis,
+    exceptions,
+    fx,
+    health,
+    plans,
+    prices,
+    prices_impact,
+    reports,
+    reprice,
+    revenue,
+    traces,
+    usage,
+    wire,
+)
 from api.service import Service
 from api.settings import Settings
 
@@ -48,7 +63,22 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(BoundBodies, limit=limits.max_sent)
     app.add_middleware(CountRequests, metrics=metrics)
     errors.install(app)
-    for family in (usage, wire, traces, exceptions, cost_basis, reports, fx, plans, revenue, prices, contracts, health):
+    for family in (
+        usage,
+        wire,
+        traces,
+        exceptions,
+        cost_basis,
+        reports,
+        fx,
+        plans,
+        revenue,
+        prices_impact,
+        reprice,
+        prices,
+        contracts,
+        health,
+    ):
         app.include_router(family.router)
     openapi.install(app)
     return app

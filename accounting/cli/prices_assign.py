@@ -15,7 +15,7 @@ from accounting.ledger.reprice import RepriceFilter, reprice
 from accounting.pricing.sources import price_file, read
 from accounting.reports.unpriced import unpriced
 from accounting.storage.engine import app_engine
-from accounting.storage.price_entry import add_rows
+from accounting.storage.price_entry import add_rows, siblings
 from accounting.storage.price_entry import assign as say_like
 from accounting.storage.tariffs import load_layers
 from accounting.storage.tenants import context
@@ -59,7 +59,11 @@ def assign(
     else:
         assert file is not None
         kind = price_file.CSV if file.suffix == ".csv" else price_file.YAML
-        rows = [row for row in read(kind, file.read_bytes(), file.name).rows if row.model == model]
+        rows = [
+            row
+            for row in read(kind, file.read_bytes(), file.name, siblings(engine, settings.tenant)).rows
+            if row.model == model
+        ]
         if not rows:
             raise InvalidInput("--file", file.name, f"states no row of {model}")
         click.echo(f"{len(add_rows(engine, rows, actor(), tenant=settings.tenant))} rows of {model}")

@@ -7,8 +7,7 @@ import click
 from accounting.cli.group import example
 from accounting.cli.prices_options import actor, for_tenant_option, show, writer
 from accounting.errors import InvalidInput
-from accounting.pricing.sources.typed_row import typed_row
-from accounting.storage.price_entry import add_rows, withdraw_row
+from accounting.storage.price_entry import enter_rows, withdraw_row
 
 
 @click.command(
@@ -42,7 +41,7 @@ def add(seller: str, model: str, prices: tuple[str, ...], conditions: tuple[str,
         if name in record:
             raise InvalidInput(name, value, "is given twice")
         record[name] = value
-    show(add_rows(writer(for_tenant), [typed_row(record)], actor(), tenant=for_tenant), as_json=False)
+    show(enter_rows(writer(for_tenant), [record], actor(), tenant=for_tenant), as_json=False)
 
 
 @click.command(epilog=example("tokencogs prices withdraw 1f0c6b5de0a1b2c3 --for-tenant acme"))

@@ -9,15 +9,17 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import click
+from sqlalchemy import Engine
 
 from accounting.cli.group import example
 from accounting.cli.prices_options import actor, dump, for_tenant_option, moment, show, writer
 from accounting.cli.tenant_option import tenant_option
 from accounting.errors import InvalidInput
 from accounting.pricing.genai_prices_source import SOURCE as PACKAGE
-from accounting.pricing.sources import FILES, price_file, read
+from accounting.pricing.sources import FILES, TYPED, price_file, read
 from accounting.pricing.sources.statement import Statement
 from accounting.storage.engine import app_engine, owner_engine
+from accounting.storage.price_entry import siblings
 from accounting.storage.price_imports import Plan, import_statement, plan_import
 from accounting.storage.price_show import tariff_json
 from accounting.storage.price_views import difference
@@ -55,8 +57,9 @@ def import_(
         click.echo(f"{seed_list_tariffs(owner_engine())} new rows")
         return
     day = _day(as_of)
-    statement, file_hash = _read(source, file, source_version)
-    done = import_statement(writer(for_tenant), statement, file_hash, actor(), as_of=day, tenant=for_tenant)
+    engine = writer(for_tenant)
+    statement, file_hash = _read(source, file, source_version, engine, for_tenant)
+    done = import_statement(engine, statement, file_hash, actor(), as_of=day, tenant=for_tenant)
     if done.plan is None:
         click.echo(f"import {done.import_id}: this file as of {day} is recorded already; nothing changed")
         return
@@ -92,7 +95,7 @@ def diff(
     if source is not None:
         if known_at is not None or until is not None:
             raise InvalidInput("known-at", known_at or until, "a file is compared with the book of now")
-        statement, _ = _read(source, file, None)
+        statement, _ = _read(source, file, None, app_engine(), for_tenant)
         plan = plan_import(app_engine(), statement, _day(as_of), for_tenant)
         found = {
             "new": [tariff_json(row) | {"state": plan.states[row.sku_price_id]} for row in plan.changes.new],
@@ -147,7 +150,9 @@ def _day(text: str | None) -> date:
         raise InvalidInput("as-of", text, "is no day such as 2026-11-28") from error
 
 
-def _read(source: str, file: Path | None, version: str | None) -> tuple[Statement, str]:
+def _read(
+    source: str, file: Path | None, version: str | None, engine: Engine, tenant: str | None
+) -> tuple[Statement, str]:
     if file is None:
         raise InvalidInput("FILE", None, f"{source} is read from a file")
     content = file.read_bytes()
@@ -156,7 +161,8 @@ def _read(source: str, file: Path | None, version: str | None) -> tuple[Statemen
             content = gzip.decompress(content)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InvalidInput("FILE", file.name, f"is no gzip file: {error}") from error
-    return read(source, content, version or file.name), hashlib.sha256(content).hexdigest()
+    known = siblings(engine, tenant) if source in TYPED else ()
+    return read(source, content, version or file.name, known), hashlib.sha256(content).hexdigest()
 
 
 def _counts(plan: Plan) -> str:

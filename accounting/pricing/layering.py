@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -68,9 +68,10 @@ def in_force(held: Iterable[HeldRow], names: Iterable[HeldName]) -> Listed:
     approved: list[tuple[int, Tariff]] = []
     for number in sorted(layers.keys() - {0}):
         settled, decided = _settled(layers[number])
-        served = _served(settled, known, spoken.get(number, []), first)
+        others = _other_names(spoken.get(number, []))
+        served = _served(settled, known, others, first)
         rows += served
-        approved += [(record, _renamed(row, known)) for record, row in decided]
+        approved += [(record, _renamed(row, known, others)) for record, row in decided]
         aliases += _own_names(spoken.get(number, []), [*served, *(row for _, row in approved)], aliases)
         known = known_names(aliases)
         for model, start in _first_starts(served).items():
@@ -150,15 +151,12 @@ def _served(rows: Sequence[Tariff], known: Names, names: Sequence[Alias], first:
 
 def meaning(known: Names, seller: str, model: str, names: Iterable[str] = ()) -> str | None:
     """The model of a list that another source's model is, by its name or one of its other names; None: the list has none."""
-    return _meaning(known, seller, [model, *sorted(names)])
-
-
-def _meaning(known: Names, seller: str, candidates: Sequence[str]) -> str | None:
+    candidates = (model, *sorted(names))
     return next((found for name in candidates if (found := known.model(seller, name)) is not None), None)
 
 
-def _renamed(row: Tariff, known: Names) -> Tariff:
-    target = known.model(row.seller, row.model)
+def _renamed(row: Tariff, known: Names, others: Mapping[Model, Sequence[str]]) -> Tariff:
+    target = meaning(known, row.seller, row.model, others.get((row.seller, row.model), ()))
     return row if target in (None, row.model) else replace(row, model=target)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +11,7 @@ from sqlalchemy import Engine, text
 
 from accounting.errors import InvalidInput, NotFound
 from accounting.pricing.data_files import seller_names
+from accounting.pricing.entry import tariff_from_entry
 from accounting.pricing.layering import STATED, WITHDRAWN, known_names, meaning
 from accounting.pricing.sources.statement import SourceFindings, Statement
 from accounting.pricing.tariff import Alias, Tariff
@@ -26,6 +27,26 @@ HAND = "hand"
 _UNPRICED_SELLERS = text(
     "SELECT DISTINCT seller FROM ledger WHERE tenant = :tenant AND charge_status = 'unpriced' AND model = :model ORDER BY 1"
 )
+
+
+def siblings(engine: Engine, tenant: str | None) -> list[Tariff]:
+    """Rows that a typed-in price is compared with: all that a source or this tenant states."""
+    with read_only(engine, tenant or NO_TENANT) as connection:
+        return [one.tariff for one in believed(connection) if one.state == STATED]
+
+
+def enter_rows(
+    engine: Engine, entries: Sequence[Mapping[str, str]], actor: str, *, tenant: str | None = None
+) -> list[dict[str, Any]]:
+    """`add_rows` of rows as fields of text (accounting/pricing/entry.py). Raises InvalidInput that names row, field and value."""
+    known = siblings(engine, tenant)
+    rows = []
+    for number, entry in enumerate(entries):
+        try:
+            rows.append(tariff_from_entry(entry, known))
+        except InvalidInput as error:
+            raise InvalidInput(f"rows[{number}].{error.field}", error.value, error.reason) from None
+    return add_rows(engine, rows, actor, tenant=tenant)
 
 
 def add_rows(

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 
 from accounting.errors import Forbidden, InvalidInput
-from accounting.pricing.sources import read
-from accounting.pricing.sources.typed_row import typed_row
+from accounting.pricing.sources import TYPED, read
 from accounting.storage import price_decisions, price_entry, price_imports, price_views
 from accounting.storage.engine import owner_engine
 from accounting.storage.tenants import Principal
@@ -129,21 +128,18 @@ def get_diff(
 @router.post("", responses=problems(400, 409, 413))
 def add_prices(body: PriceBody, service: ServiceDep, principal: AdminKey, for_all: ForAll = False) -> PriceList:
     """States price rows of the tenant's own, in force at once for what is booked from now on; all of them or none."""
-    rows = []
-    for number, record in enumerate(body.rows):
-        try:
-            rows.append(typed_row(record))
-        except InvalidInput as error:
-            raise InvalidInput(f"rows[{number}].{error.field}", error.value, error.reason) from None
     engine, tenant = _writer(service, principal, for_all)
-    return PriceList.model_validate({"prices": price_entry.add_rows(engine, rows, _actor(principal), tenant=tenant)})
+    return PriceList.model_validate(
+        {"prices": price_entry.enter_rows(engine, body.rows, _actor(principal), tenant=tenant)}
+    )
 
 
 @router.post("/imports", responses=problems(400, 409, 413))
 def import_prices(body: ImportBody, service: ServiceDep, principal: AdminKey, for_all: ForAll = False) -> Imported:
     """Reads a price file into the tenant's own rows. The same file as of the same day again changes nothing."""
-    statement = read(body.source, body.content.encode(), body.source_version)
     engine, tenant = _writer(service, principal, for_all)
+    known = price_entry.siblings(engine, tenant) if body.source in TYPED else ()
+    statement = read(body.source, body.content.encode(), body.source_version, known)
     done = price_imports.import_statement(
         engine,
         statement,

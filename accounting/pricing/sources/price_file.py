@@ -9,14 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from accounting.errors import InvalidInput
+from accounting.pricing.entry import ENTRY_FIELDS, tariff_from_entry
 from accounting.pricing.sources.statement import SourceFindings, Statement
-from accounting.pricing.sources.typed_row import FIELDS, typed_row
 from accounting.pricing.tariff import Alias, Tariff
 
 CSV, YAML = "csv", "yaml"
@@ -36,8 +36,8 @@ _EXAMPLE = {
 }
 
 
-def read_file(content: bytes, kind: str, source_version: str) -> Statement:
-    """The rows of a file; `kind` is csv or yaml (which reads JSON too).
+def read_file(content: bytes, kind: str, source_version: str, siblings: Sequence[Tariff] = ()) -> Statement:
+    """The rows of a file; `kind` is csv or yaml (which reads JSON too). `siblings`: rows that prices are compared with.
 
     Raises InvalidInput that names the line or the number of the row, the field and the value; nothing of the file is taken then.
     """
@@ -47,7 +47,7 @@ def read_file(content: bytes, kind: str, source_version: str) -> Statement:
     for where, record in _records(content, kind):
         also = record.pop(ALSO_KNOWN_AS, "")
         try:
-            row = typed_row({"source": kind, "source_version": source_version, **record})
+            row = tariff_from_entry({"source": kind, "source_version": source_version, **record}, siblings)
         except InvalidInput as error:
             raise InvalidInput(f"{where}: {error.field}", error.value, error.reason) from None
         rows.append(row)
@@ -60,7 +60,7 @@ def read_file(content: bytes, kind: str, source_version: str) -> Statement:
 
 def template(kind: str) -> str:
     """A file to fill in: every field, one example row."""
-    fields = [*FIELDS, ALSO_KNOWN_AS]
+    fields = [*ENTRY_FIELDS, ALSO_KNOWN_AS]
     if kind == CSV:
         out = io.StringIO()
         writer = csv.DictWriter(out, fields, lineterminator="\n")

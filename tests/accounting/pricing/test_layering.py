@@ -1,0 +1,131 @@
+"""Which source's row is in force? Worked by hand: a first source, two that fill in, and what a person decides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from accounting.pricing.book import PriceBook
+from accounting.pricing.disagreements import OtherSources
+from accounting.pricing.layering import HeldName, HeldRow, in_force, known_names
+from accounting.pricing.tariff import Alias, Tariff
+
+JAN, FEB, MAR, APR = (datetime(2026, month, 1, tzinfo=UTC) for month in (1, 2, 3, 4))
+ROW = Tariff(seller="acme", model="m", prices={"output": 2_000_000_000, "uncached_input": 1_000_000_000})
+DEAR = replace(ROW, prices={"output": 5_000_000_000, "uncached_input": 1_000_000_000})
+NAMES = [
+    HeldName(Alias("acme", "m", "m", "x"), "genai-prices"),
+    HeldName(Alias("acme", "acme/m", "acme/m", "x"), "litellm"),
+]
+LITELLM_NAMES = [*NAMES, HeldName(Alias("acme", "m", "acme/m", "x"), "litellm")]
+
+
+def _held(row: Tariff, source: str, state: str = "stated", record: int = 0) -> HeldRow:
+    return HeldRow(row, source, state, record)
+
+
+def _listed(*held: HeldRow) -> list[tuple[str, int, datetime | None, datetime | None]]:
+    """Model, output price and dates of the rows in force, which must make a book."""
+    rows, names = in_force(held, LITELLM_NAMES)
+    PriceBook(rows, names)
+    found = [(row.model, row.prices["output"] // 10**9, row.effective_from, row.effective_until) for row in rows]
+    return sorted(found, key=str)
+
+
+def test_a_later_source_is_silent_where_the_first_prices_the_model() -> None:
+    other = replace(DEAR, model="acme/m", effective_from=JAN)
+    assert _listed(_held(ROW, "genai-prices"), _held(other, "litellm")) == [("m", 2, None, None)]
+
+
+def test_it_serves_before_the_first_sources_first_date_under_the_first_sources_name() -> None:
+    first, other = replace(ROW, effective_from=MAR), replace(DEAR, model="acme/m", effective_from=JAN)
+    assert _listed(_held(first, "genai-prices"), _held(other, "litellm")) == [("m", 2, MAR, None), ("m", 5, JAN, MAR)]
+
+
+def test_it_serves_what_the_first_does_not_know_under_its_own_names() -> None:
+    other = replace(DEAR, seller="rare", model="rare/x", effective_from=JAN)
+    name = HeldName(Alias("rare", "x", "rare/x", "t"), "litellm")
+    rows, names = in_force([_held(ROW, "genai-prices"), _held(other, "litellm")], [*NAMES, name])
+    assert other in rows
+    assert Alias("rare", "x", "rare/x", "t") in names
+
+
+def test_of_two_later_sources_the_one_stated_first_in_the_order_serves() -> None:
+    other = replace(DEAR, seller="rare", model="x", effective_from=FEB)
+    third = replace(other, prices={"output": 9_000_000_000}, effective_from=JAN)
+    names = [HeldName(Alias("rare", "x", "x", source), source) for source in ("litellm", "langfuse")]
+    rows, _ = in_force([_held(other, "litellm"), _held(third, "langfuse")], names)
+    assert sorted(rows, key=str) == sorted([other, replace(third, effective_until=FEB)], key=str)
+
+
+def test_an_approved_row_stands_in_place_of_the_first_sources_for_as_long_as_it_holds() -> None:
+    approved = replace(DEAR, model="acme/m", effective_from=JAN, effective_until=MAR, approved_by="ann")
+    assert _listed(_held(ROW, "genai-prices"), _held(approved, "litellm")) == [
+        ("m", 2, None, JAN),
+        ("m", 2, MAR, None),
+        ("m", 5, JAN, MAR),
+    ]
+
+
+def test_an_approved_row_replaces_only_its_own_tier_and_threshold() -> None:
+    above = replace(ROW, above_input_tokens=200_000, prices={"output": 3_000_000_000, "uncached_input": 2_000_000_000})
+    batch = replace(ROW, service_tier="batch", prices={"output": 1_000_000_000})
+    approved = replace(DEAR, effective_from=JAN, approved_by="ann")
+    held = [_held(one, "genai-prices") for one in (ROW, above, batch)]
+    rows, _ = in_force([*held, _held(approved, "hand")], NAMES)
+    assert sorted(rows, key=str) == sorted([above, batch, approved, replace(ROW, effective_until=JAN)], key=str)
+
+
+@pytest.mark.parametrize("state", ["proposed", "refused"])
+def test_an_undecided_successor_leaves_the_row_before_it_in_force(state: str) -> None:
+    old = replace(ROW, seller="rare", model="x", effective_from=JAN, effective_until=FEB)
+    new = replace(old, prices={"output": 7_000_000_000}, effective_from=FEB, effective_until=APR)
+    names = [HeldName(Alias("rare", "x", "x", "t"), "litellm")]
+    rows, _ = in_force([_held(old, "litellm"), _held(new, "litellm", state)], names)
+    assert rows == [replace(old, effective_until=APR)]
+
+
+def test_the_later_of_two_decisions_counts() -> None:
+    first = replace(DEAR, effective_from=JAN, approved_by="ann")
+    second = replace(first, prices={"output": 6_000_000_000}, effective_from=FEB, approved_by="bob")
+    found = _listed(_held(ROW, "genai-prices"), _held(second, "csv", record=2), _held(first, "hand", record=1))
+    assert found == [("m", 2, None, JAN), ("m", 5, JAN, FEB), ("m", 6, FEB, None)]
+
+
+def _compared(other: Tariff, row: Tariff) -> list[tuple[str, int, int, datetime | None, datetime | None]]:
+    known = known_names([NAMES[0].alias])
+    sources = OtherSources([_held(other, "genai-prices")], known, {("acme", "acme/m"): ["m"]})
+    found = sources.disagree(row, "litellm")
+    return [(one.token_class, one.price, one.other_price, one.holds_from, one.holds_until) for one in found]
+
+
+def test_sources_disagree_class_by_class_while_both_hold() -> None:
+    other = replace(ROW, effective_from=FEB)
+    row = replace(DEAR, model="acme/m", effective_from=JAN, effective_until=MAR)
+    assert _compared(other, row) == [("output", 5_000_000_000, 2_000_000_000, FEB, MAR)]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        replace(ROW, model="acme/m", effective_from=JAN),
+        replace(DEAR, model="acme/m", effective_from=JAN, service_tier="batch"),
+        replace(DEAR, model="acme/m", effective_from=JAN, effective_until=FEB),
+        replace(DEAR, model="acme/other", effective_from=JAN),
+    ],
+)
+def test_what_states_the_same_or_about_something_else_does_not_disagree(row: Tariff) -> None:
+    assert _compared(replace(ROW, effective_from=FEB), row) == []
+
+
+def test_above_a_threshold_the_row_is_compared_with_the_one_that_holds_there() -> None:
+    above = replace(ROW, above_input_tokens=200_000, prices={"output": 4_000_000_000})
+    sources = OtherSources(
+        [_held(ROW, "genai-prices"), _held(above, "genai-prices")], known_names([NAMES[0].alias]), {}
+    )
+    row = replace(ROW, above_input_tokens=272_000, prices={"output": 2_000_000_000})
+    assert [(one.other_price, one.price) for one in sources.disagree(row, "litellm")] == [
+        (4_000_000_000, 2_000_000_000)
+    ]
