@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from accounting.errors import InvalidInput, NotFound
-from accounting.reports import cost_of_revenue, margin, plan_profitability, user_margin
+from accounting.reports import cost_of_revenue, margin, margin_bridge, plan_profitability, user_margin
 from accounting.reports.base import Column, Footer, Node, Report
 from accounting.reports.query import ReportQuery
 from accounting.tenant import TenantContext
@@ -43,6 +43,7 @@ REPORTS = {
             converts=True,
         ),
         ReportKind(margin.NAME, margin.DESCRIPTION, margin.GROUP_BY, margin.margin),
+        ReportKind(margin_bridge.NAME, margin_bridge.DESCRIPTION, margin_bridge.GROUP_BY, margin_bridge.margin_bridge),
         ReportKind(
             plan_profitability.NAME,
             plan_profitability.DESCRIPTION,

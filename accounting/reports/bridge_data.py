@@ -1,0 +1,137 @@
+"""What are the factors of a period's margin: users and revenue of each plan, and its tokens and cost by model and token type?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, text
+from sqlalchemy.dialects.postgresql import ARRAY, TEXT
+
+from accounting.money import from_minor
+from accounting.reports.bridge import Cell, PlanSide, Side, Sku
+from accounting.reports.plan_spans import JOIN_SPANS, PLAN, SPANS
+from accounting.reports.query import day_start, zone
+from accounting.reports.statement_lines import USER_FACING
+from accounting.revenue.earned import Revenue, earned_revenue
+from accounting.revenue.plans import running
+from accounting.revenue.recognise import Subscription
+from accounting.tenant import TenantContext
+
+TYPES = ("uncached_input", "cache_read", "output")
+OTHER = "other"
+"""Token type of what the price row does not explain: cache writes, searches, discounts on a call."""
+
+_RATE = (
+    "(SELECT unit_price * (1000000 / per) FROM tariff_prices p "
+    "WHERE p.sku_price_id = sums.sku_price_id AND p.token_class = '{name}') AS {name}_rate"
+)
+_RATES = ", ".join(_RATE.format(name=name) for name in TYPES)
+# Cost by token type is tokens x the unit price of the very row that each line was priced by; the rest of a line's cost is `other`.
+_CELLS = text(
+    f"""
+    WITH {SPANS},
+    r AS (
+      SELECT coalesce(user_id, '') AS user_id, coalesce(account_id, '') AS account_id, (occurred_at AT TIME ZONE :tz)::date AS day,
+             model, sku_price_id, category, subject_kind = 'pool_hour' AND user_id IS NULL AS idle, uncached_input_tokens,
+             cache_read_tokens, cache_write_tokens, output_tokens, effective_cost
+      FROM ledger WHERE tenant = :tenant AND occurred_at >= :since AND occurred_at < :before AND charge_status = 'priced'
+        AND billing_currency = :currency AND purpose = ANY(:purposes)
+    ),
+    sums AS (
+      SELECT {PLAN} AS plan, model, sku_price_id, category, idle, sum(uncached_input_tokens)::bigint AS uncached_input,
+             sum(cache_read_tokens)::bigint AS cache_read, sum(cache_write_tokens)::bigint AS cache_write,
+             sum(output_tokens)::bigint AS output, sum(effective_cost) AS cost
+      FROM r {JOIN_SPANS} GROUP BY 1, 2, 3, 4, 5
+    )
+    SELECT sums.*, {_RATES}
+    FROM sums ORDER BY plan, model, sku_price_id, category, idle
+    """
+).bindparams(bindparam("purposes", type_=ARRAY(TEXT)))
+
+
+def read_side(connection: Connection, context: TenantContext, first: date, until: date) -> Side:
+    """The factors of the reporting days [first, until), in the tenant's currency; from the ledger, as rollups have no models by user."""
+    subscriptions = running(connection, context, first, until)
+    plans = _users(subscriptions, first, until)
+    bars: defaultdict[str, tuple[Fraction, Fraction]] = defaultdict(lambda: (Fraction(0), Fraction(0)))
+    revenue: defaultdict[str, Fraction] = defaultdict(Fraction)
+    for one in earned_revenue(connection, context, first, until, subscriptions):
+        if one.billing_currency == context.billing_currency:
+            _earn(one, revenue, bars)
+    cells: defaultdict[str, dict[Sku, Cell]] = defaultdict(dict)
+    at = zone(context.reporting_tz)
+    asked = {"tenant": context.tenant, "tz": context.reporting_tz, "first": first, "until": until}
+    asked |= {"since": day_start(first, at), "before": day_start(until, at), "currency": context.billing_currency}
+    for row in connection.execute(_CELLS, asked | {"purposes": list(USER_FACING)}):
+        _spend(row, cells, bars)
+    keys = sorted({*plans, *revenue, *cells})
+    return Side({key: PlanSide(plans.get(key, Fraction(0)), revenue[key], cells[key]) for key in keys}, dict(bars))
+
+
+def preceding(first: date, until: date) -> tuple[date, date]:
+    """The period before: as many calendar months where it is made of whole ones, else as many days."""
+    if first.day == until.day == 1:
+        months = (until.year - first.year) * 12 + until.month - first.month
+        number = first.year * 12 + first.month - 1 - months
+        return date(number // 12, number % 12 + 1, 1), first
+    return first - timedelta(days=(until - first).days), first
+
+
+def _users(subscriptions: Iterable[Subscription], first: date, until: date) -> dict[str, Fraction]:
+    days: defaultdict[str, int] = defaultdict(int)
+    for one in subscriptions:
+        end = until if one.ends_on is None else min(one.ends_on, until)
+        days[one.plan] += (end - max(one.starts_on, first)).days
+    return {plan: Fraction(count, (until - first).days) for plan, count in days.items()}
+
+
+def _earn(one: Revenue, revenue: defaultdict[str, Fraction], bars: defaultdict[str, tuple[Fraction, Fraction]]) -> None:
+    amount = Fraction(from_minor(one.amount))
+    if one.kind == "payment_fee":
+        _add(bars, "payment_fees", cost=amount)
+    elif one.plan:
+        revenue[one.plan] += amount
+    else:
+        _add(bars, "unmatched", revenue=amount)
+
+
+def _spend(
+    row: Any, cells: defaultdict[str, dict[Sku, Cell]], bars: defaultdict[str, tuple[Fraction, Fraction]]
+) -> None:
+    cost = Fraction(row.cost)
+    if row.idle or row.category == "Credit" or not row.plan:
+        _add(bars, "idle" if row.idle else "credits" if row.category == "Credit" else "unmatched", cost=cost)
+        return
+    own = cells[row.plan]
+    left = cost
+    rates = {name: getattr(row, f"{name}_rate") for name in TYPES}
+    if all(rate is not None or not getattr(row, name) for name, rate in rates.items()):
+        for name, rate in rates.items():
+            tokens = getattr(row, name)
+            part = tokens * Fraction(rate or Decimal(0)) / 1_000_000
+            left -= part
+            _put(own, (row.model, name), tokens, part)
+        _put(own, (row.model, OTHER), row.cache_write, left)
+    else:
+        tokens = sum(getattr(row, name) for name in TYPES) + row.cache_write
+        _put(own, (row.model, "all"), tokens, cost)
+
+
+def _put(own: dict[Sku, Cell], sku: Sku, tokens: int, cost: Fraction) -> None:
+    if tokens or cost:
+        old = own.get(sku, Cell(0, Fraction(0)))
+        own[sku] = Cell(old.tokens + tokens, old.cost + cost)
+
+
+def _add(
+    bars: defaultdict[str, tuple[Fraction, Fraction]],
+    name: str,
+    revenue: Fraction = Fraction(0),
+    cost: Fraction = Fraction(0),
+) -> None:
+    bars[name] = (bars[name][0] + revenue, bars[name][1] + cost)
