@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import JSONResponse
 
 from accounting.ledger import revise as corrections
+from accounting.ledger.explain import explain
 from accounting.ledger.read import charge_of
 from accounting.usage.columns import Prepared, prepare
 from api import body
@@ -18,6 +19,7 @@ from api.deps import AnalystKey, IngestKey, ServiceDep
 from api.ingest import ingest
 from api.openapi import EVENT_BODY, EVENTS_BODY, problems
 from api.schemas import Charge, Corrected, IngestAnswer, VoidBody
+from api.schemas_explain import Explanation
 
 EventId = Annotated[str, Path(min_length=1, max_length=256, pattern=r"^[^\x00]*$", examples=["req-1"])]
 
@@ -66,3 +68,9 @@ async def revise_event(event_id: EventId, request: Request, service: ServiceDep,
 def get_charge(event_id: EventId, service: ServiceDep, principal: AnalystKey) -> JSONResponse:
     """What the newest revision of an event costs, by token class, and which dated price made it."""
     return JSONResponse(charge_of(service.engine, principal.context, event_id))
+
+
+@router.get("/{event_id:path}/explain", responses={200: {"model": Explanation}, **problems(404)})
+def get_explanation(event_id: EventId, service: ServiceDep, principal: AnalystKey) -> JSONResponse:
+    """How an event's cost came about: names, price rows with source and dates, each token class, and every later charge."""
+    return JSONResponse(explain(service.engine, principal.context, event_id))
