@@ -56,6 +56,7 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         "/v1/prices": {"rows": [{"seller": "x", "model": "m", "output": "1", "effective_from": "2026-01-01"}]},
         "/v1/prices/imports": {"source": "csv", "content": "seller,model,output\nx,m2,1\n"},
         "/v1/prices/approve": {"sku_price_ids": ["0000000000000001"]},
+        "/v1/prices/reprice": PERIOD,
         "/v1/prices/refuse": {"sku_price_ids": ["0000000000000001"]},
         "/v1/prices/assign": {"model": "m3", "like": "openai/gpt-4o", "seller": "openai"},
         "/v1/prices/alert-hook": {"url": "http://127.0.0.1:9/"},
