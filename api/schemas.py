@@ -134,7 +134,7 @@ class ReportParameters(Answer):
         description="ISO 4217 code: all amounts in this currency, each day at its own rate; default: a block a billing currency",
         examples=["EUR"],
     )
-    format: Literal["json", "csv"] = "json"
+    format: Literal["json", "csv", "html", "xlsx"] = "json"
 
 
 class ReportEntry(Answer):

@@ -24,6 +24,7 @@ COMMANDS = {
     "reprice": "accounting.cli.reprice:reprice",
     "report": "accounting.cli.report:report",
     "retention": "accounting.cli.retention:retention",
+    "revenue": "accounting.cli.revenue:revenue",
     "settle": "accounting.cli.settle:settle",
     "subscription": "accounting.cli.subscription:subscription",
     "tenant": "accounting.cli.tenant:tenant",

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 import msgspec
 
 from accounting.cli.group import example
 from accounting.cli.tenant_option import chosen, tenant_option
-from accounting.reports import REPORTS, run
+from accounting.errors import InvalidInput
+from accounting.reports import REPORTS, Report, run
+from accounting.reports.html import to_html
 from accounting.reports.query import ReportQuery
+from accounting.reports.xlsx import to_xlsx
 from accounting.storage.engine import app_engine
 from accounting.storage.tenants import context
 
+FORMATS = ("table", "json", "csv", "html", "xlsx")
 _NAMES = "\n\n".join(
     f"{kind.name}: {kind.description}. Groups by {', '.join(kind.group_by) or 'nothing'}." for kind in REPORTS.values()
 )
@@ -25,6 +30,7 @@ _NAMES = "\n\n".join(
         "tokencogs report cost-of-revenue --from 2026-10-01 --to 2026-11-01 --tenant demo",
         "tokencogs report user-margin --from 2026-10-01 --to 2026-11-01 --limit 10 --format csv",
         "tokencogs report cost-of-revenue --from 2026-10-01 --to 2026-11-01 --currency EUR",
+        "tokencogs report plan-profitability --from 2026-10-01 --to 2026-11-01 --format xlsx --out plans.xlsx",
     ),
 )
 @click.argument("name", type=click.Choice(sorted(REPORTS)))
@@ -36,7 +42,8 @@ _NAMES = "\n\n".join(
 @click.option(
     "--currency", help="One currency for all amounts, each day at its own rate (see tokencogs fx); default: as billed."
 )
-@click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file; xlsx needs it.")
 @tenant_option
 def report(
     name: str,
@@ -47,16 +54,26 @@ def report(
     limit: int | None,
     currency: str | None,
     form: str,
+    out: Path | None,
     tenant: str | None,
 ) -> None:
+    if form == "xlsx" and out is None:
+        raise InvalidInput("out", None, "a workbook is not for a terminal; name a file with --out")
     engine = app_engine()
     settings = context(engine, chosen(tenant))
     query = ReportQuery.parse(start, end, tz or settings.reporting_tz, group_by, limit, currency)
-    found = run(engine, settings, name, query)
-    if form == "json":
-        click.echo(msgspec.json.format(msgspec.json.encode(found.to_json())))
-    elif form == "csv":
-        # Bytes, so that line ends stay those of RFC 4180 as the API sends them.
-        sys.stdout.buffer.write(found.to_csv().encode())
+    data = _written(run(engine, settings, name, query), form)
+    if out is not None:
+        out.write_bytes(data)
     else:
-        click.echo(found.to_table(), nl=False)
+        # Bytes, so that line ends stay those of RFC 4180 as the API sends them.
+        sys.stdout.buffer.write(data)
+
+
+def _written(found: Report, form: str) -> bytes:
+    if form == "json":
+        return msgspec.json.format(msgspec.json.encode(found.to_json())) + b"\n"
+    if form == "xlsx":
+        return to_xlsx(found)
+    texts = {"csv": found.to_csv, "html": lambda: to_html(found), "table": found.to_table}
+    return texts[form]().encode()

@@ -1,4 +1,4 @@
-"""How do subscriptions, the revenue side of a margin, come in from a file?"""
+"""How do subscriptions, the revenue side of a margin, come in, and when are they paused or discounted?"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from accounting.cli.group import FAILURE, example
 from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.revenue.imports import import_subscriptions_csv
+from accounting.revenue.terms import KINDS, put_term
 from accounting.storage.engine import app_engine
 from accounting.storage.tenants import context
 
@@ -25,8 +26,9 @@ def subscription() -> None:
 def import_(file: Path, tenant: str | None) -> None:
     """Add or replace the subscriptions of the CSV FILE, by their ids.
 
-    Columns: subscription_id, plan, user_id, account_id, monthly_price, currency, starts_on, ends_on; days half-open. Lines that
-    can't be used are named on stderr, the rest is kept, and the exit code is 1.
+    Columns: subscription_id, plan, user_id, account_id, monthly_price, currency, starts_on, ends_on and, as needed, quantity,
+    interval_months, comped, trial_until, revenue_from (price, plan or lines); days half-open. Lines that can't be used are named on stderr,
+    the rest is kept, and the exit code is 1.
     """
     engine = app_engine()
     result = import_subscriptions_csv(engine, context(engine, chosen(tenant)), file)
@@ -35,3 +37,43 @@ def import_(file: Path, tenant: str | None) -> None:
         click.echo(f"line {row['line']}: {row['field']}={row['value']!r}: {row['reason']}", err=True)
     if result.rejected:
         sys.exit(FAILURE)
+
+
+@subscription.command(
+    epilog=example(
+        "tokencogs subscription term sub-17 spring coupon --from 2026-04-01 --to 2026-07-01 --percent-off 20",
+        "tokencogs subscription term sub-17 holiday pause --from 2026-08-01 --to 2026-09-01",
+    )
+)
+@click.argument("subscription_id")
+@click.argument("term_id")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("--from", "starts_on", required=True, help="First day, YYYY-MM-DD.")
+@click.option("--to", "ends_on", help="First day after it; default: from then on.")
+@click.option("--percent-off", help="Of the price.")
+@click.option("--amount-off", help="Off a month's price.")
+@tenant_option
+def term(
+    subscription_id: str,
+    term_id: str,
+    kind: str,
+    starts_on: str,
+    ends_on: str | None,
+    percent_off: str | None,
+    amount_off: str | None,
+    tenant: str | None,
+) -> None:
+    """Pause or discount a subscription on some days; the same TERM_ID again replaces it."""
+    engine = app_engine()
+    row = put_term(
+        engine,
+        context(engine, chosen(tenant)),
+        subscription_id,
+        term_id,
+        kind=kind,
+        starts_on=starts_on,
+        ends_on=ends_on,
+        percent_off=percent_off,
+        amount_off=amount_off,
+    )
+    click.echo(f"{row['kind']} {row['term_id']} of {row['subscription_id']} from {row['starts_on']}")

@@ -18,7 +18,8 @@ from accounting.storage.engine import transaction
 from accounting.tenant import TenantContext
 
 REQUIRED = ("subscription_id", "plan", "user_id", "monthly_price", "currency", "starts_on")
-OPTIONAL = ("account_id", "ends_on")
+OPTIONAL = ("account_id", "ends_on", "quantity", "interval_months", "comped", "trial_until", "revenue_from")
+_WORDS = {"": False, "no": False, "false": False, "yes": True, "true": True}
 
 
 @dataclass
@@ -36,8 +37,10 @@ class ImportResult:
 def import_subscriptions_csv(engine: Engine, context: TenantContext, path: Path) -> ImportResult:
     """Adds or replaces one subscription a line, all in one transaction; plans must exist.
 
-    Columns: subscription_id, plan, user_id, account_id, monthly_price, currency, starts_on, ends_on, in any order; an empty
-    account_id or ends_on means none. Raises InvalidInput for a file whose heading lacks a column, has an unknown one or is no
+    Columns: subscription_id, plan, user_id, account_id, monthly_price, currency, starts_on, ends_on, quantity, interval_months, comped
+    (yes or no), trial_until, revenue_from, in any order; an empty optional one means its default.
+
+    Raises InvalidInput for a file whose heading lacks a column, has an unknown one or is no
     UTF-8 CSV.
     """
     result = ImportResult()
@@ -93,4 +96,15 @@ def _parse(context: TenantContext, cells: dict[str, str]) -> Subscription:
         billing_currency=cells["currency"],
         starts_on=cells["starts_on"],
         ends_on=cells.get("ends_on") or None,
+        quantity=cells.get("quantity") or 1,
+        interval_months=cells.get("interval_months") or 1,
+        comped=_yes("comped", cells.get("comped", "")),
+        trial_until=cells.get("trial_until") or None,
+        revenue_from=cells.get("revenue_from") or "price",
     )
+
+
+def _yes(field: str, text: str) -> bool:
+    if text.lower() not in _WORDS:
+        raise InvalidInput(field, text, "yes or no is expected")
+    return _WORDS[text.lower()]

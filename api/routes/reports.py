@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
 from accounting.reports import REPORTS, run
+from accounting.reports.html import to_html
 from accounting.reports.query import ReportQuery
+from accounting.reports.xlsx import MEDIA_TYPE as XLSX
+from accounting.reports.xlsx import to_xlsx
 from api.deps import ServiceDep, ViewerKey
 from api.openapi import problems
 from api.schemas import ReportEntry, ReportList, ReportParameters
@@ -29,7 +32,11 @@ def get_reports(principal: ViewerKey) -> ReportList:
 @router.get(
     "/{name}",
     responses={
-        200: {"content": {"text/csv": {}}, "model": dict[str, Any], "description": "The report."},
+        200: {
+            "content": {"text/csv": {}, "text/html": {}, XLSX: {}},
+            "model": dict[str, Any],
+            "description": "The report.",
+        },
         **problems(400, 404),
     },
 )
@@ -43,4 +50,9 @@ def get_report(
     if asked.format == "csv":
         disposition = {"Content-Disposition": f'attachment; filename="{report.name}.csv"'}
         return Response(report.to_csv(), media_type="text/csv", headers=disposition)
+    if asked.format == "html":
+        return HTMLResponse(to_html(report))
+    if asked.format == "xlsx":
+        disposition = {"Content-Disposition": f'attachment; filename="{report.name}.xlsx"'}
+        return Response(to_xlsx(report), media_type=XLSX, headers=disposition)
     return JSONResponse(report.to_json())
