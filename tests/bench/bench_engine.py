@@ -41,8 +41,7 @@ class Engine:
 
     def __init__(self, name: str, python: str) -> None:
         self.name = name
-        # Threads that wait must not spin: an engine at rest would take the processor from the one that is measured.
-        env = os.environ | {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0", "PYTHONPATH": str(PEERS.parents[2])}
+        env = os.environ | {"PYTHONPATH": str(PEERS.parents[2])}
         command = [python, str(PEERS / f"{name}_peer.py")]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
         self.about = self._read("start")
@@ -65,6 +64,8 @@ class Engine:
         if not line:
             raise RuntimeError(f"{self.name}: no answer to {asked}, exit code {self._process.wait()}")
         answer: dict[str, Any] = json.loads(line)
+        if answer.get("steps_s") == []:
+            raise RuntimeError(f"{self.name}: no decode step of the whole batch in {asked}")
         return answer
 
 

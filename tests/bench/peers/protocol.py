@@ -27,6 +27,7 @@ SHAPE = {  # The 248M Llama: 215.2M parameters streamed a step (0.430 GB in bf16
     "rope_theta": 10000.0,
     "tie_word_embeddings": False,
 }
+BUDGET = 2048  # tokens a step, for every engine
 Measure = Callable[[int, int, int], tuple[float, list[float]]]
 
 
@@ -34,6 +35,11 @@ def prompts(batch: int, ctx: int, seed: int) -> list[list[int]]:
     """Random prompts; a new seed each time, so that no prefix cache helps."""
     draw = random.Random(seed)
     return [[draw.randrange(SHAPE["vocab_size"]) for _ in range(ctx)] for _ in range(batch)]
+
+
+def tokens_wanted(batch: int, ctx: int, steps: int) -> int:
+    """Output tokens to ask for, so that no sequence has ended when the last prompt is done and `steps` more have run."""
+    return steps + 2 + -(-batch * ctx // BUDGET)
 
 
 class Contamination:

@@ -29,16 +29,17 @@ def main() -> None:
     model = Model(config, weights, linear_factory(), backend, dtype=dtype, max_model_len=4096)
 
     def measure(batch: int, ctx: int, steps: int) -> tuple[float, list[float]]:
-        scheduler = SchedulerConfig(max_num_batched_tokens=2048, max_num_seqs=batch, max_model_len=4096)
-        blocks = batch * (-(-(ctx + steps + 1) // BLOCK) + 1)
+        wanted = protocol.tokens_wanted(batch, ctx, steps)
+        scheduler = SchedulerConfig(max_num_batched_tokens=protocol.BUDGET, max_num_seqs=batch, max_model_len=4096)
+        blocks = batch * (-(-(ctx + wanted) // BLOCK) + 1)
         engine = Engine(model, EngineConfig(BLOCK, blocks, enable_prefix_caching=False, scheduler=scheduler))
-        params = SamplingParams(max_tokens=steps + 1, temperature=0.0, ignore_eos=True)
+        params = SamplingParams(max_tokens=wanted, temperature=0.0, ignore_eos=True)
         begun = time.perf_counter()
         for i, prompt in enumerate(protocol.prompts(batch, ctx, next(_seeds))):
             engine.add_request(prompt, params, str(i))
         first: set[str] = set()
         prefill, times = 0.0, []
-        while engine.has_unfinished:
+        while engine.has_unfinished and len(times) < steps:
             before = time.perf_counter()
             outputs = engine.step().outputs
             after = time.perf_counter()

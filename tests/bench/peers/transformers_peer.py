@@ -20,10 +20,16 @@ def main() -> None:
     model = LlamaForCausalLM(config).to(torch.bfloat16).eval()
 
     def measure(batch: int, ctx: int, steps: int) -> tuple[float, list[float]]:
-        blocks = batch * -(-(ctx + steps + 2) // PAGE) + 1
-        settings = {"page_size": PAGE, "num_blocks": blocks, "max_batch_tokens": 2048, "allow_block_sharing": False}
+        wanted = protocol.tokens_wanted(batch, ctx, steps)
+        blocks = batch * -(-(ctx + wanted + 1) // PAGE) + 1
+        settings = {
+            "page_size": PAGE,
+            "num_blocks": blocks,
+            "max_batch_tokens": protocol.BUDGET,
+            "allow_block_sharing": False,
+        }
         batching = transformers.ContinuousBatchingConfig(**settings)
-        generation = GenerationConfig(max_new_tokens=steps + 1, do_sample=False, eos_token_id=-1, use_cache=True)
+        generation = GenerationConfig(max_new_tokens=wanted, do_sample=False, eos_token_id=-1, use_cache=True)
         outputs = model.generate_batch(
             protocol.prompts(batch, ctx, next(_seeds)), generation, batching, record_timestamps=True, warmup=False
         )
@@ -31,7 +37,7 @@ def main() -> None:
         begun = min(output.created_time for output in outputs.values())
         # A decode step of the whole batch is one token of the sequence that was prefilled last.
         last = max(stamps, key=lambda times: times[0])
-        return last[0] - begun, [after - before for before, after in itertools.pairwise(last)]
+        return last[0] - begun, [after - before for before, after in itertools.pairwise(last)][:steps]
 
     protocol.serve(measure, {"engine": "transformers generate_batch", "version": transformers.__version__})
 

