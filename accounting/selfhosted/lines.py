@@ -96,7 +96,8 @@ def lines_of(
     given = requests.positions[row]
     width = np.where(given == UNKNOWN, 1.0, given / steps)
     growth = np.where(output > 1, (output - 1) / steps, 1.0)
-    loads = load(pieces, context, requests.shared_tokens[row].astype(np.float64), growth, width)
+    shared_tokens = requests.shared_tokens[row].astype(np.float64)
+    loads = load(pieces, context, shared_tokens, output.astype(np.float64), growth, width)
     windows = predict(curve, pool, pieces, loads, pieces.cell << shift, context - cached, cached, parts)
     swept = sweep(curve, pool, policy, pieces, loads, windows, parts, cells, shift)
     at = np.flatnonzero(charged[row] & (pieces.prefills | pieces.decodes))

@@ -25,6 +25,7 @@ class Pool:
         order: decode_first: every step holds all decoding requests, prompts take the rest of the budget (mixed steps);
             prefill_first: while a prompt waits, steps hold prompts alone.
         kv_capacity_tokens: C; None: not stated, so that memory is never taken to block admission.
+        admission: a request is let in when the cache has room for its prompt (and may be preempted later), or for its peak length.
         role: which phases run here; disaggregated pools charge each for its own.
         outside: requests beyond the curve's measured range are refused (unpriced) or flagged (charged and marked).
     """
@@ -33,6 +34,7 @@ class Pool:
     max_batch: int
     order: Literal["decode_first", "prefill_first"] = "decode_first"
     kv_capacity_tokens: int | None = None
+    admission: Literal["prompt", "peak"] = "prompt"
     role: Literal["mixed", "prefill", "decode"] = "mixed"
     outside: Outside = "flag"
 

@@ -68,7 +68,7 @@ def state_of(
     if curve.moe:
         tokens = positions + events.total(None, windows.tokens, -windows.tokens) / busy
     requests = np.maximum(present / busy, 1.0)
-    blocked = _blocked(pool, pieces, loads, events, held, present / busy) if policy == "switch" else None
+    blocked = _blocked(pool, pieces, loads, events, held, busy, present / busy) if policy == "switch" else None
     runs = np.where(present > 0, events.seconds, 0.0)
     shared = curve.shared_seconds(requests, contexts)
     experts = curve.e * curve.coverage(tokens) / np.maximum(tokens, 1.0) if curve.moe else None
@@ -99,18 +99,35 @@ def _held(pieces: Pieces, loads: Load, events: Events) -> Floats:
     return np.maximum(now, 1.0)
 
 
-def _blocked(pool: Pool, pieces: Pieces, loads: Load, events: Events, held: Floats, present: Floats) -> Bools | None:
-    """Where a request waits, a place in the batch is free, and the cache has no room for a waiting prompt of mean length."""
+def _blocked(
+    pool: Pool, pieces: Pieces, loads: Load, events: Events, held: Floats, busy: Floats, present: Floats
+) -> Bools | None:
+    """Where a request waits, a place in the batch is free, and the cache has no room for the one let in next."""
     if pool.kv_capacity_tokens is None:
         return None
-    prompt = np.where(pieces.prefills, loads.held + loads.held_slope * pieces.first, 0.0)
-    if held.max() + prompt.max() <= pool.kv_capacity_tokens:
+    if pool.admission == "peak":
+        need = np.where(pieces.prefills, loads.peak, 0.0)
+        later = np.where(pieces.decodes & ~pieces.prefills, loads.peak, 0.0)
+        held = events.total(None, need, later, -need - later) / busy
+    else:
+        need = np.where(pieces.prefills, loads.held + loads.held_slope * pieces.first, 0.0)
+    if held.max() + need.max() <= pool.kv_capacity_tokens:
         return None
     prefills = pieces.prefills.astype(np.int8)
     waiting = events.count(prefills, -prefills)
-    needed = events.total(prompt, -prompt) / np.maximum(waiting, 1)
-    found = (waiting > 0) & (held + needed > pool.kv_capacity_tokens) & (present < pool.max_batch)
+    found = (
+        (waiting > 0) & (held + _of_next(pieces, events, need) > pool.kv_capacity_tokens) & (present < pool.max_batch)
+    )
     return found if bool(found.any()) else None
+
+
+def _of_next(pieces: Pieces, events: Events, need: Floats) -> Floats:
+    """What the next request to begin its prefill needs, at each place: who waits longest is let in first."""
+    rows = np.flatnonzero(pieces.prefills)
+    at = events.rank_of(1)[rows]
+    order = np.argsort(at)
+    behind = np.searchsorted(at[order], np.arange(events.size), side="right")
+    return np.append(need[rows][order], 0.0)[behind]
 
 
 def in_flight(pieces: Pieces, parts: Floats, events: Events, cells: int) -> tuple[Ints, Ints]:

@@ -21,6 +21,7 @@ class Load:
     Attributes:
         context, context_slope: tokens of its context. held, held_slope: those it holds in the cache, shared ones by holders.
         positions: computed in one of its decode steps.
+        peak: tokens it will hold at its end.
     """
 
     context: Floats
@@ -28,6 +29,7 @@ class Load:
     held: Floats
     held_slope: Floats
     positions: Floats
+    peak: Floats
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,13 @@ class Windows:
     tokens: Floats
 
 
-def load(pieces: Pieces, context: Floats, shared: Floats, growth: Floats, width: Floats) -> Load:
+def load(pieces: Pieces, context: Floats, shared: Floats, output: Floats, growth: Floats, width: Floats) -> Load:
     """Contexts as lines over each decode window: `growth` tokens a step, half a step ahead (README.md, "The sweep")."""
     length = np.maximum(pieces.end - pieces.first, 1)
     slope = np.where(pieces.decodes, growth * (pieces.step_to - pieces.step_from) / length, 0.0)
     at_zero = context + growth * (pieces.step_from - 0.5) + (width + 1) / 2 - slope * pieces.first
-    return Load(at_zero, slope, at_zero - shared, slope, np.where(pieces.decodes, width, 0.0))
+    peak = context - shared + output
+    return Load(at_zero, slope, at_zero - shared, slope, np.where(pieces.decodes, width, 0.0), peak)
 
 
 def predict(

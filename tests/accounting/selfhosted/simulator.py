@@ -50,12 +50,13 @@ class Step:
 
 @dataclass
 class Replica:
-    """Its settings and what it did."""
+    """Its settings and what it did. `reserve`: a prompt is admitted when its peak fits beside the peaks of the others: no preemption."""
 
     curve: dict[str, float]
     budget: int = 2_048
     max_batch: int = 128
     capacity: int = 10**9
+    reserve: bool = False
     host: float = 0.0
     steps: list[Step] = field(default_factory=list)
 
@@ -84,8 +85,7 @@ class Replica:
                 left -= prompts[-1][1]
         blocked = False
         while waiting and left and len(running) < self.max_batch:
-            held = sum(self._held(job) for job in running)
-            if running and held + waiting[0].context - waiting[0].shared + len(decoding) > self.capacity:
+            if running and self._wanted([*running, waiting[0]]) > self.capacity:
                 blocked = True
                 break
             job = waiting.popleft()
@@ -134,6 +134,12 @@ class Replica:
                 self._token(job, now)
         running[:] = [job for job in running if job.end < 0]
         return now
+
+    def _wanted(self, jobs: list[Job]) -> int:
+        """Tokens they need: at their peaks, or now and one step on."""
+        if self.reserve:
+            return sum(job.context + job.output - job.shared for job in jobs)
+        return sum(job.past + (job.todo or 1) - job.shared for job in jobs[:-1]) + jobs[-1].context - jobs[-1].shared
 
     @staticmethod
     def _token(job: Job, now: float) -> None:

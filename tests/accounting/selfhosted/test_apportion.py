@@ -27,7 +27,10 @@ def test_units_left_over_go_to_the_largest_remainders_then_to_the_smaller_ids() 
 
 
 def test_a_part_beyond_64_bits_stays_exact() -> None:
-    assert apportion(10**20, np.array([1, 2]), np.array(["a", "b"])).tolist() == [33333333333333333333, 66666666666666666667]
+    assert apportion(10**20, np.array([1, 2]), np.array(["a", "b"])).tolist() == [
+        33333333333333333333,
+        66666666666666666667,
+    ]
 
 
 def test_nothing_to_share_by_is_refused() -> None:

@@ -18,7 +18,8 @@ def backlog(count: int, without: str | None = None) -> list[Job]:
     kinds = ["long" if rng.random() < 0.06 else "short" for _ in range(count)]
     chosen = [(at, kind) for at, kind in enumerate(kinds) if kind != without or rng.random() < 0.8]
     return [
-        Job(number, 0.0, 16_000 if kind == "long" else 1_000, 0, 200 + at % 50) for number, (at, kind) in enumerate(chosen)
+        Job(number, 0.0, 16_000 if kind == "long" else 1_000, 0, 200 + at % 50)
+        for number, (at, kind) in enumerate(chosen)
     ]
 
 
@@ -28,7 +29,7 @@ def displaced(settings: dict[str, int], kind: str, policy: str) -> float:
     every, fewer = backlog(count), backlog(count, kind)
     replica, other = (Replica(H200_8B, **settings) for _ in range(2))
     saved = replica.run(every) - other.run(fewer)
-    found = attribute(curve(), pool_of(replica), log(every), whole(log(every)), policy)  # type: ignore[arg-type]
+    found = attribute(curve(), pool_of(replica, admission="peak"), log(every), whole(log(every)), policy)  # type: ignore[arg-type]
     of_class = np.array([job.context == (16_000 if kind == "long" else 1_000) for job in every])
     gone = 1 - sum(job.context == (16_000 if kind == "long" else 1_000) for job in fewer) / of_class.sum()
     return float(shares(found, count)[of_class].sum() * gone / saved)
@@ -36,6 +37,10 @@ def displaced(settings: dict[str, int], kind: str, policy: str) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["long", "short"])
-@pytest.mark.parametrize("settings", [{"capacity": 80_000, "max_batch": 512}, {"max_batch": 32}], ids=["kv-bound", "batch-bound"])
+@pytest.mark.parametrize(
+    "settings",
+    [{"capacity": 80_000, "max_batch": 512, "reserve": True}, {"max_batch": 32}],
+    ids=["kv-bound", "batch-bound"],
+)
 def test_switch_charges_what_a_class_displaced(settings: dict[str, int], kind: str) -> None:
     assert displaced(settings, kind, "switch") == pytest.approx(1, abs=0.10)
