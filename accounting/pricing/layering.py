@@ -120,16 +120,19 @@ def _settled(layer: Sequence[HeldRow]) -> tuple[list[Tariff], list[tuple[int, Ta
     return plain, approved
 
 
-def _served(rows: Sequence[Tariff], known: Names, names: Sequence[Alias], first: dict[Model, datetime]) -> list[Tariff]:
-    """The rows of a later source that fill in, under the names that the sources before it use."""
-    other_names: dict[Model, list[str]] = {}
+def _other_names(names: Sequence[Alias]) -> dict[Model, list[str]]:
+    found: dict[Model, list[str]] = {}
     for alias in names:
-        other_names.setdefault((alias.seller, alias.model), []).append(alias.alias)
+        found.setdefault((alias.seller, alias.model), []).append(alias.alias)
+    return found
+
+
+def _served(
+    rows: Sequence[Tariff], known: Names, others: Mapping[Model, Sequence[str]], first: Mapping[Model, datetime]
+) -> list[Tariff]:
+    """The rows of a later source that fill in, under the names that the sources before it use."""
     models = {(row.seller, row.model) for row in rows}
-    meant = {
-        (seller, model): _meaning(known, seller, [model, *sorted(other_names.get((seller, model), []))])
-        for seller, model in models
-    }
+    meant = {one: meaning(known, *one, others.get(one, ())) for one in models}
     chosen: dict[Model, str] = {}
     for seller, model in sorted(models, key=lambda one: (len(one[1]), one[1])):
         target = meant[seller, model]
@@ -157,7 +160,7 @@ def meaning(known: Names, seller: str, model: str, names: Iterable[str] = ()) ->
 
 def _renamed(row: Tariff, known: Names, others: Mapping[Model, Sequence[str]]) -> Tariff:
     target = meaning(known, row.seller, row.model, others.get((row.seller, row.model), ()))
-    return row if target in (None, row.model) else replace(row, model=target)
+    return row if target is None or target == row.model else replace(row, model=target)
 
 
 def _own_names(names: Sequence[Alias], served: Sequence[Tariff], taken: Sequence[Alias]) -> list[Alias]:

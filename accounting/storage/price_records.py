@@ -37,7 +37,8 @@ _BELIEVED = f"""
            r.state, r.record_id
     FROM ({_NEWEST}) r JOIN tariffs t USING (sku_price_id)
     WHERE r.state <> '{WITHDRAWN}' AND (CAST(:every AS boolean) OR r.list_source = ANY(:sources))
-      AND NOT (r.list_source = ANY(:without)) AND (r.effective_until IS NULL OR NOT CAST(:open_only AS boolean))
+      AND NOT (r.list_source = ANY(:without))
+      AND (CAST(:every_model AS boolean) OR t.model = ANY(:models)) AND (r.effective_until IS NULL OR NOT CAST(:open_only AS boolean))
     ORDER BY t.sku_price_id, r.list_source
 """
 _NAMES = text(
@@ -104,12 +105,14 @@ def believed(
     sources: Sequence[str] | None = None,
     *,
     without: Sequence[str] = (),
+    models: Sequence[str] | None = None,
     open_only: bool = False,
 ) -> list[HeldRow]:
     """Rows that are not withdrawn, as believed at a moment, in the order of their ids.
 
     Args:
         sources: only of these; None: of all but those in `without`.
+        models: only of these, as the sources name them; None: of all.
         open_only: only rows without an end.
     """
     parameters = {
@@ -117,10 +120,12 @@ def believed(
         "every": sources is None,
         "sources": list(sources or ()),
         "without": list(without),
+        "every_model": models is None,
+        "models": list(models or ()),
         "open_only": open_only,
     }
     rows = connection.execute(text(_BELIEVED), parameters).all()
-    whole = sources is None and not open_only
+    whole = sources is None and models is None and not open_only
     prices = read_prices(connection, None if whole else [row.sku_price_id for row in rows])
     return [HeldRow(_tariff(row, prices), row.list_source, row.state, row.record_id) for row in rows]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ from sqlalchemy import Engine, select
 
 from accounting.errors import NotFound
 from accounting.pricing.contracted import contracted_rows
-from accounting.pricing.layering import STATED, HeldRow, Listed, in_force, known_names, meaning
+from accounting.pricing.layering import STATED, HeldName, HeldRow, Listed, in_force, known_names, meaning
 from accounting.pricing.tariff import Tariff
 from accounting.storage import contracts
 from accounting.storage.engine import read_only
@@ -64,25 +65,16 @@ def history(
     """
     with read_only(engine, tenant) as connection:
         refuse_unknown_past(connection, known_at)
-        held, names = believed(connection, known_at), spoken(connection, known_at)
+        names = spoken(connection, known_at)
+        meant = _alike(names, model, seller)
+        held = believed(connection, known_at, models=sorted({model, *(name for _, name in meant)}))
     paid = {row.sku_price_id for row in in_force(held, names)[0]}
-    meant = {
-        (one.alias.seller, one.alias.model)
-        for one in names
-        if one.alias.alias.lower() == model.lower() and seller in (None, one.alias.seller)
-    }
-    alike = {
-        (one.alias.seller, one.alias.alias.lower()) for one in names if (one.alias.seller, one.alias.model) in meant
-    }
-    meant |= {
-        (one.alias.seller, one.alias.model) for one in names if (one.alias.seller, one.alias.alias.lower()) in alike
-    }
     found = [
         one
         for one in held
         if (
             (one.tariff.seller, one.tariff.model) in meant
-            or (one.tariff.model.lower() == model.lower() and seller in (None, one.tariff.seller))
+            or (one.tariff.model == model and seller in (None, one.tariff.seller))
         )
         and (on is None or holds(one.tariff, on))
     ]
@@ -92,6 +84,21 @@ def history(
         row_json(one) | {"in_force": one.tariff.tenant is not None or one.tariff.sku_price_id in paid}
         for one in sorted(found, key=_held_order)
     ]
+
+
+def _alike(names: Sequence[HeldName], model: str, seller: str | None) -> set[tuple[str, str]]:
+    """(seller, model) of every source that a name means, and those that share another name with them."""
+    meant = {
+        (one.alias.seller, one.alias.model)
+        for one in names
+        if one.alias.alias.lower() == model.lower() and seller in (None, one.alias.seller)
+    }
+    shared = {
+        (one.alias.seller, one.alias.alias.lower()) for one in names if (one.alias.seller, one.alias.model) in meant
+    }
+    return meant | {
+        (one.alias.seller, one.alias.model) for one in names if (one.alias.seller, one.alias.alias.lower()) in shared
+    }
 
 
 def difference(

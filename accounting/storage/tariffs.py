@@ -11,14 +11,27 @@ from sqlalchemy import Connection, Engine, text
 from accounting.pricing.book import PriceBook
 from accounting.pricing.contracted import contracted_rows
 from accounting.pricing.genai_prices_source import SOURCE, load_list_tariffs
-from accounting.pricing.layering import STATED, WITHDRAWN, HeldName, HeldRow, Listed, in_force
+from accounting.pricing.layering import (
+    STATED,
+    WITHDRAWN,
+    HeldName,
+    HeldRow,
+    Listed,
+    in_force,
+    known_names,
+    meaning,
+    rank,
+)
 from accounting.pricing.tariff import Alias, Tariff
 from accounting.storage import audit, contracts
 from accounting.storage.engine import reaching, read_only, transaction
 from accounting.storage.price_records import Said, believed, name_models, refuse_unknown_past, say, spoken
 from accounting.storage.price_rows import write_content
 
-_DECIDED = text("SELECT EXISTS (SELECT FROM tariff_records WHERE tenant IS NULL AND approved_by IS NOT NULL)")
+_DECIDED = text(
+    "SELECT DISTINCT t.seller, t.model FROM tariff_records r JOIN tariffs t USING (sku_price_id) "
+    "WHERE r.tenant IS NULL AND r.approved_by IS NOT NULL"
+)
 
 
 class Layers(NamedTuple):
@@ -119,10 +132,31 @@ def read_tariffs(engine: Engine, tenant: str, known_at: datetime | None = None) 
 
 
 def write_pieces(connection: Connection) -> int:
-    """Writes down the rows that decisions between sources make of others; the owner's, after each change of the list."""
-    if not connection.execute(_DECIDED).scalar_one():
-        return 0
-    rows, _ = in_force(believed(connection), spoken(connection))
+    """Writes down the list rows that are made of others: cut by a decision, or serving before the first source's first date.
+
+    The owner's, after each change of the list. Only models are looked at of which there can be such rows.
+    """
+    first = believed(connection, sources=[SOURCE])
+    names = spoken(connection)
+    known = known_names(one.alias for one in names if rank(one.list_source) == 0 and one.alias.tenant is None)
+    later = [one for one in names if rank(one.list_source) > 0 and one.alias.tenant is None]
+    touched = {_model(one.tariff) for one in first} - {
+        _model(one.tariff) for one in first if one.tariff.effective_from is None
+    }
+    heard: dict[tuple[str, str], list[str]] = {}
+    sources: dict[tuple[str, str], set[str]] = {}
+    for one in later:
+        heard.setdefault(_model(one.alias), []).append(one.alias.alias)
+        sources.setdefault((one.alias.seller, one.alias.alias), set()).add(one.list_source)
+    decided = {(str(row.seller), str(row.model)) for row in connection.execute(_DECIDED)}
+    meant = {
+        (seller, model): (seller, meaning(known, seller, model, heard.get((seller, model), ())) or model)
+        for seller, model in heard.keys() | decided
+    }
+    touched |= {meant[model] for model in decided}
+    shared = {_model(one.alias) for one in later if len(sources[one.alias.seller, one.alias.alias]) > 1}
+    models = {model for _, model in touched | shared} | {model for (_, model), it in meant.items() if it in touched}
+    rows, _ = in_force(believed(connection, models=sorted(models)), names)
     return write_content(connection, rows)
 
 
@@ -131,6 +165,10 @@ def _write_derived(engine: Engine, tenant: str, rows: Sequence[Tariff]) -> None:
     if derived:
         with transaction(engine, tenant) as connection:
             write_content(connection, derived)
+
+
+def _model(one: Tariff | Alias) -> tuple[str, str]:
+    return one.seller, one.model
 
 
 def _list_source(row: Tariff) -> str:
