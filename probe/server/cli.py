@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
@@ -98,6 +100,8 @@ def serve(**values: Any) -> None:
     seeded random weights: nothing is downloaded. Routes: /v1/completions, /v1/chat/completions, /v1/models, /metrics, /health.
     Prompts of token ids need no tokenizer.
     """
+    # uvicorn drains, then raises the signal again for the handler that was there before: this one ends with 0.
+    signal.signal(signal.SIGTERM, _leave)
     host, port = values.pop("host"), values.pop("port")
     try:
         options = ServeOptions.of(values)
@@ -127,3 +131,7 @@ class _Server(uvicorn.Server):
                 host, port = listener.getsockname()[:2]
                 shown = f"[{host}]" if ":" in host else host
                 click.echo(f"tokencogs probe serves http://{shown}:{port} (API docs: http://{shown}:{port}/docs)")
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    sys.exit(0)

@@ -14,11 +14,13 @@ import httpx
 import pytest
 import uvicorn
 
-pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
+torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
-from probe.server.build import build
-from probe.server.options import ServeOptions
-from tests.served import free_port
+from probe.engine.ledger import read_ledger  # noqa: E402
+from probe.engine.runner import ModelInput, ModelRunner  # noqa: E402
+from probe.server.build import build  # noqa: E402
+from probe.server.options import ServeOptions  # noqa: E402
+from tests.served import free_port  # noqa: E402
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5]
 GREEDY = {"temperature": 0, "ignore_eos": True}
@@ -248,3 +250,32 @@ def test_synthetic_acceptance_keeps_what_it_is_told(client: httpx.Client) -> Non
 def test_an_eight_bit_model_and_cache_are_served() -> None:
     for small in served(quantization="int8", kv_cache_dtype="int8"):
         assert len(complete(small)["choices"][0]["token_ids"]) == 6
+
+
+def test_out_of_memory_ends_one_request_and_no_other(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The allocator fails for steps that hold the token 66; it fails as torch's does on a CPU."""
+    run = ModelRunner.run
+
+    def failing(runner: ModelRunner, step: ModelInput) -> torch.Tensor:
+        if 66 in step.token_ids.tolist():
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+        return run(runner, step)
+
+    alone = complete(client, [67, 68, 69], max_tokens=40)["choices"]
+    monkeypatch.setattr(ModelRunner, "run", failing)
+    with ThreadPoolExecutor(2) as pool:
+        other = pool.submit(complete, client, [67, 68, 69], max_tokens=40)
+        answer = client.post("/v1/completions", json={"prompt": [66, 66, 66, 66], "max_tokens": 2, **GREEDY})
+        assert other.result()["choices"] == alone
+    assert answer.status_code == 500
+    assert "out of memory: DefaultCPUAllocator" in answer.json()["error"]["message"]
+    [last] = events(client, "/v1/completions", {"prompt": [66, 66], "max_tokens": 2, **GREEDY})
+    assert last["error"]["type"] == "server_error"
+
+
+def test_the_ledger_has_a_line_a_step(tmp_path: Path) -> None:
+    for one in served(ledger=tmp_path / "steps.arrow"):
+        complete(one, [1, 2, 3], max_tokens=3)
+    records = list(read_ledger(tmp_path / "steps.arrow"))
+    assert [record.kind for record in records] == ["prefill", "decode", "decode"]
+    assert [record.requests[0].num_new_tokens for record in records] == [3, 1, 1]
