@@ -113,7 +113,7 @@ def _fill(recorded: _Recorded, token_ids: Tensor, batch: BatchMetadata, tables: 
 
 def _capture(step: Callable[[], None]) -> Callable[[], None]:
     """Records `step` after a warm-up on a stream of its own, as torch.cuda.graph asks for."""
-    stream = torch.cuda.Stream()
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for _ in range(WARM_UP):
