@@ -32,20 +32,21 @@ class Booked:
     Attributes:
         index: position of the body in what was sent.
         evidence: what is kept of the call, JSON (see `evidence`).
-        call, context: what the event was made of.
+        call, context: what the event was made of. call is None for a span that was read with others of its layout: what contradicts
+            itself or deserves a finding is never read so.
         rule: name of the module that read it.
     """
 
     index: int
     event: NativeEvent
     evidence: bytes
-    call: Call
+    call: Call | None
     context: Context
     rule: str
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return self.call.findings
+        return () if self.call is None else self.call.findings
 
 
 @dataclass

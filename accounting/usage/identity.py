@@ -13,7 +13,7 @@ _CANONICAL = msgspec.json.Encoder(order="sorted")
 LONGEST = 256
 
 
-def _folded(provider: str) -> str:
+def folded(provider: str) -> str:
     """One name for one provider: observers call Google `gcp.gemini`, `vertex_ai` or `google`."""
     return seller_names().get(provider.lower(), provider.lower())
 
@@ -26,7 +26,7 @@ def event_id(call: Call, context: Context, wire_format: str) -> str:
     """
     given = context.event_id or call.event_id
     if given is None and call.response_id:
-        given = f"{_folded(call.provider)}:{call.response_id}"
+        given = f"{folded(call.provider)}:{call.response_id}"
     if given is None:
         identifying = {
             "format": wire_format,

@@ -48,6 +48,7 @@ def prepare_read(found: WireRead, now: datetime) -> Prepared:
     for rejection in prepared.rejected:
         booked = found.booked[rejection.index]
         if rejection.field.startswith("usage."):
+            assert booked.call is not None
             equation = f"{rejection.field} {rejection.value} {rejection.reason}"
             contradiction = UsageContradiction("part_exceeds_whole", equation, booked.call.usage_body)
             suspend(found, booked.index, booked.call, booked.context, booked.rule, contradiction)

@@ -30,6 +30,11 @@ def allow(body: Mapping[str, Any], words: Collection[str] = ()) -> dict[str, Any
     return kept if isinstance(kept, dict) else {}
 
 
+def is_word(text: str) -> bool:
+    """Whether a text under a key in `words` is kept as it is."""
+    return _WORD.fullmatch(text) is not None
+
+
 def _kept(value: Any, words: Collection[str], word: bool, depth: int) -> Any:
     if value is None or isinstance(value, bool):
         return value

@@ -71,8 +71,12 @@ def _protobuf_attributes(pairs: Any, wanted: Wanted) -> Attributes:
         key = pair.key
         if wanted(key):
             value = pair.value
-            kind = value.WhichOneof("value")
-            found[key] = getattr(value, kind) if kind in _PROTOBUF_SCALARS else None
+            # What is not empty is the kind that is set; asking for it costs more than reading it.
+            if scalar := value.string_value or value.int_value:
+                found[key] = scalar
+            else:
+                kind = value.WhichOneof("value")
+                found[key] = getattr(value, kind) if kind in _PROTOBUF_SCALARS else None
     return found
 
 
