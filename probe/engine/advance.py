@@ -37,8 +37,9 @@ class Advancer:
                 drawn = self._draw(part.sequence, logits[rows], greedy[rows.start], _drafted(part))
             accepted = min(part.num_draft, len(drawn) - 1) if drawn else 0
             kept = self._keep(part.sequence, drawn)
+            recomputed = max(0, min(part.num_past + part.num_new, part.sequence.max_computed_tokens) - part.num_past)
             self._computed(part, accepted)
-            progress.append(Progress(part, len(kept), accepted, share))
+            progress.append(Progress(part, len(kept), accepted, recomputed, share))
             if kept:
                 outputs.append(self._output(part.sequence, kept))
         return outputs, progress
@@ -70,14 +71,13 @@ class Advancer:
         sequence.num_computed_tokens = min(
             part.num_past + part.num_new - part.num_draft + accepted, sequence.num_tokens
         )
+        sequence.max_computed_tokens = max(sequence.max_computed_tokens, sequence.num_computed_tokens)
+        manager.commit(sequence)
         if sequence.finish_reason:
-            manager.commit(sequence)
             self.scheduler.finish(sequence)
             self._forget_if_ended(sequence)
-        else:
-            manager.commit(sequence)
-            if part.num_draft:
-                manager.trim(sequence)
+        elif part.num_draft:
+            manager.trim(sequence)
 
     def _fork(self, part: Scheduled, logits: Tensor) -> list[RequestOutput]:
         """The first time a prompt of n outputs is done, n - 1 sequences go on from its blocks, each with a draw of its own."""

@@ -32,6 +32,7 @@ class Progress:
     part: Scheduled
     num_output: int
     num_accepted: int
+    num_recomputed: int
     blocks_held: float
 
 
@@ -72,7 +73,6 @@ class StepRecorder:
 
 def _request_step(one: Progress) -> RequestStep:
     part, sequence = one.part, one.part.sequence
-    lost = min(part.num_past + part.num_new, sequence.max_computed_tokens) - part.num_past
     return RequestStep(
         request_id=sequence.request_id,
         kind="prefill" if part.in_prefill else "decode",
@@ -82,7 +82,7 @@ def _request_step(one: Progress) -> RequestStep:
         num_draft_tokens=part.num_draft,
         num_accepted_tokens=one.num_accepted,
         num_cached_tokens=part.num_cached,
-        num_recomputed_tokens=lost if lost > 0 else 0,
+        num_recomputed_tokens=one.num_recomputed,
         blocks_held=one.blocks_held,
         num_prompt_tokens=sequence.num_prompt_tokens,
         index=sequence.index,

@@ -90,7 +90,9 @@ class Scheduler:
         if total > self.config.max_model_len:
             limit = f"prompt and max_tokens exceed max_model_len ({self.config.max_model_len})"
             raise RequestRefused(sequence.request_id, "num_tokens", total, limit)
-        needed = self.manager.blocks_needed(total, self.config.max_num_batched_tokens)
+        needed = self.manager.blocks_needed(
+            total - 1, self.config.max_num_batched_tokens
+        )  # the last token is never read
         if needed > self.manager.num_blocks:
             limit = f"needs {needed} KV blocks, the cache has {self.manager.num_blocks}"
             raise RequestRefused(sequence.request_id, "num_tokens", total, limit)
@@ -207,7 +209,7 @@ class Scheduler:
     def _refuse_unless_all_fit(self, batch: int) -> None:
         chunk = self.config.max_num_batched_tokens
         sequences = list(self.waiting)[:batch]
-        needed = sum(self.manager.blocks_needed(sequence.max_tokens_total, chunk) for sequence in sequences)
+        needed = sum(self.manager.blocks_needed(sequence.max_tokens_total - 1, chunk) for sequence in sequences)
         if needed > self.manager.num_blocks:
             for _ in sequences:
                 self.waiting.popleft()

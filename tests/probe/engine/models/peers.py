@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -34,7 +35,7 @@ def ours(raw: dict[str, Any], dtype: torch.dtype = torch.float32, backend: Any =
 def theirs(raw: dict[str, Any], dtype: torch.dtype = torch.float32) -> Any:
     """transformers' own model, eager attention, loaded strictly: a missing or unknown name fails."""
     weights = RandomWeights(parse_config(raw), seed=3, dtype=dtype)
-    known = dict(raw)
+    known = deepcopy(raw)  # transformers writes into the dictionaries it is given
     config = AutoConfig.for_model(known.pop("model_type"), **known)
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config, attn_implementation="eager")

@@ -1,0 +1,77 @@
+"""Is what the engine can't run refused by the field's name?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe.engine.errors import UnsupportedConfig
+from probe.engine.models.hf_config import load_config, parse_config
+from tests.probe.engine.models.small import SMALL
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"model_type": "gpt2"}, "model_type"),
+        ({"hidden_act": "gelu"}, "hidden_act"),
+        ({"hidden_size": "64"}, "hidden_size"),
+        ({"hidden_size": None}, "hidden_size"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers"),
+        ({"num_key_value_heads": 3}, "num_key_value_heads"),
+        ({"rope_scaling": {"rope_type": "longrope", "factor": 2.0}}, "rope_scaling.rope_type"),
+        ({"rope_scaling": {"type": "yarn"}}, "rope_scaling.factor"),
+        ({"quantization_config": {"quant_method": "mxfp4"}}, "quantization_config"),
+        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
+        ({"pretraining_tp": 2}, "pretraining_tp"),
+        ({"layer_types": ["full_attention"]}, "layer_types"),
+        ({"layer_types": ["full_attention", "chunked_attention"]}, "layer_types"),
+        ({"layer_types": ["full_attention", "sliding_attention"]}, "sliding_window"),
+    ],
+)
+def test_an_unsupported_field_is_named(change: dict[str, Any], field: str) -> None:
+    with pytest.raises(UnsupportedConfig) as refused:
+        parse_config({**SMALL["llama"], **change})
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "field"),
+    [
+        ("deepseek_v3", {"scoring_func": "softmax"}, "scoring_func"),
+        ("deepseek_v3", {"topk_method": "greedy"}, "topk_method"),
+        ("deepseek_v3", {"n_group": 5}, "n_group"),
+        ("deepseek_v2", {"norm_topk_prob": True}, "norm_topk_prob"),
+        ("deepseek_v2", {"moe_layer_freq": 2}, "moe_layer_freq"),
+        ("mixtral", {"num_experts_per_tok": 5}, "num_experts_per_tok"),
+        ("deepseek_v2", {"kv_lora_rank": None}, "kv_lora_rank"),
+    ],
+)
+def test_an_unsupported_field_of_experts_or_latents_is_named(name: str, change: dict[str, Any], field: str) -> None:
+    with pytest.raises(UnsupportedConfig) as refused:
+        parse_config({**SMALL[name], **change})
+    assert refused.value.field == field
+
+
+def test_a_folder_is_read_and_a_broken_file_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(SMALL["qwen3"]), encoding="utf-8")
+    assert load_config(tmp_path).qk_norm
+    (tmp_path / "config.json").write_text("{", encoding="utf-8")
+    with pytest.raises(UnsupportedConfig, match=r"config\.json"):
+        load_config(tmp_path)
+
+
+def test_windows_alternate_where_the_architecture_says_so() -> None:
+    assert parse_config({**SMALL["gpt_oss"], "num_hidden_layers": 4}).windows == (9, None, 9, None)
+    assert parse_config(SMALL["mistral"]).windows == (9, 9)
+    assert parse_config({**SMALL["qwen3"], "sliding_window": 9}).windows == (None, None)
+
+
+def test_old_and_new_forms_of_rotary_settings_are_one() -> None:
+    old = parse_config({**SMALL["llama"], "rope_theta": 5e5})
+    scaling = {**SMALL["llama"]["rope_scaling"], "rope_theta": 5e5}
+    new = {key: value for key, value in SMALL["llama"].items() if key not in ("rope_scaling", "rope_theta")}
+    assert parse_config({**new, "rope_parameters": scaling}).rope == old.rope

@@ -1,0 +1,137 @@
+"""Does the step ledger say who shared each step, and do its sums agree with what was served?"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
+pytest.importorskip("transformers", reason="the small models come with the extra `probe-test`")
+
+from probe.engine.estimate import StepEstimator, _pairs  # noqa: E402
+from probe.engine.fpm import to_fpm  # noqa: E402
+from probe.engine.interfaces import RequestStep, StepRecord  # noqa: E402
+from probe.engine.ledger import LedgerWriter, read_ledger, read_run  # noqa: E402
+from tests.probe.engine.serving import GREEDY, engine, prompt, steps  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def records() -> list[StepRecord]:
+    """Two requests: 9 and 14 prompt tokens, 8 output tokens each, budget 12."""
+    one = engine(caching=False, max_num_batched_tokens=12)
+    one.add_request(prompt(1, 9), GREEDY, "a")
+    one.add_request(prompt(2, 14), GREEDY, "b")
+    return steps(one)[1]
+
+
+def parts(record: StepRecord) -> list[tuple[str, str, int, int, int]]:
+    return [(r.request_id, r.kind, r.num_new_tokens, r.num_past_tokens, r.num_output_tokens) for r in record.requests]
+
+
+def test_the_first_steps_by_hand(records: list[StepRecord]) -> None:
+    assert parts(records[0]) == [("a", "prefill", 9, 0, 1), ("b", "prefill", 3, 0, 0)]
+    assert parts(records[1]) == [("a", "decode", 1, 9, 1), ("b", "prefill", 11, 3, 1)]
+    assert parts(records[2]) == [("a", "decode", 1, 10, 1), ("b", "decode", 1, 14, 1)]
+    assert [record.kind for record in records[:3]] == ["prefill", "mixed", "decode"]
+
+
+def test_a_request_appears_in_every_step_it_took_and_its_tokens_sum_up(records: list[StepRecord]) -> None:
+    for request_id, prompt_length in (("a", 9), ("b", 14)):
+        mine = [r for record in records for r in record.requests if r.request_id == request_id]
+        assert sum(r.num_output_tokens for r in mine) == 8
+        assert sum(r.num_new_tokens for r in mine) == prompt_length + 7  # the last output token is never computed
+
+
+def test_times_are_ordered_and_the_model_is_a_part_of_the_step(records: list[StepRecord]) -> None:
+    for record in records:
+        assert 0 < record.model_ns <= record.duration_ns
+    assert [record.step_id for record in records] == list(range(len(records)))
+    assert all(a.start_ns <= b.start_ns for a, b in pairwise(records))
+
+
+def test_block_shares_sum_to_the_blocks_held() -> None:
+    one = engine(max_num_batched_tokens=18)
+    shared = prompt(1, 16)
+    one.add_request([*shared, 1, 2], GREEDY, "a")
+    one.add_request([*shared, 3, 4], GREEDY, "b")
+    one.step()
+    record = one.step().record
+    assert record
+    # a: 5 blocks, b the first 4 of them and one of its own: 4/2 + 1 each.
+    assert [r.blocks_held for r in record.requests] == [3.0, 3.0]
+    assert record.kv_blocks_total - record.kv_blocks_free - record.kv_blocks_cached == 6
+    assert [r.num_cached_tokens for r in record.requests] == [0, 16]
+
+
+def test_rework_after_preemption_is_told_from_new_work() -> None:
+    one = engine(blocks=9, caching=False)
+    one.add_request(prompt(1, 15), GREEDY, "a")
+    one.add_request(prompt(2, 16), GREEDY, "b")
+    records = steps(one)[1]
+    assert [name for record in records for name in record.preempted] == ["b"]
+    again = [r.num_recomputed_tokens for record in records for r in record.requests if r.request_id == "b"]
+    assert sum(again) == 17  # 16 prompt tokens and one output token had been computed when its blocks were taken
+    assert any(record.kv_blocked for record in records)
+
+
+def test_a_ledger_file_gives_back_what_was_written(tmp_path: Path, records: list[StepRecord]) -> None:
+    path = tmp_path / "steps.arrow"
+    with LedgerWriter(path, {"model": "llama", "block_size": 4}) as ledger:
+        for record in records:
+            ledger(record)
+    assert list(read_ledger(path)) == records
+    assert read_run(path) == {"version": 1, "model": "llama", "block_size": 4}
+
+
+def request(new: int, past: int, kind: str = "prefill", length: int = 0) -> RequestStep:
+    return RequestStep("r", kind, new, past, 1, 0, 0, 0, 0, 1.0, length)  # type: ignore[arg-type]
+
+
+def test_forward_pass_metrics_by_hand(records: list[StepRecord]) -> None:
+    made = to_fpm(records[1], worker_id="w0")
+    assert made["scheduled_requests"] == {
+        "num_prefill_requests": 1,
+        "sum_prefill_tokens": 11,
+        "var_prefill_length": 0.0,
+        "sum_prefill_kv_tokens": 3,
+        "num_decode_requests": 1,
+        "sum_decode_kv_tokens": 9,
+        "var_decode_kv_tokens": 0.0,
+    }
+    assert (made["version"], made["worker_id"], made["counter_id"]) == (1, "w0", 1)
+    assert made["wall_time"] == records[1].duration_ns / 1e9
+    third = to_fpm(records[2])["scheduled_requests"]
+    assert (third["sum_decode_kv_tokens"], third["var_decode_kv_tokens"]) == (24, 4.0)  # 10 and 14
+
+
+def test_pairs_of_tokens_that_see_each_other() -> None:
+    assert _pairs(new=3, past=2, window=None) == 3 + 4 + 5
+    assert _pairs(new=3, past=2, window=4) == 3 + 4 + 4
+    assert _pairs(new=2, past=9, window=4) == 4 + 4
+
+
+def test_bytes_and_flops_of_a_decode_step_by_hand() -> None:
+    """Llama with 2 layers, hidden 64, 8 heads and 2 kv heads of 8, 96 wide, 256 tokens, fp32."""
+    model = engine().runner.model
+    estimator = StepEstimator(model, 4)
+    layer = 64 * 64 + 2 * 64 * 16 + 64 * 64 + 3 * 64 * 96  # q, k and v, o, gate up down
+    dense = 2 * layer + 64 * 256  # and the head; the embedding is not streamed
+    kv_row = 2 * 2 * 8 * 4
+    assert estimator.bytes((request(1, 9, "decode"),), None) == dense * 4 + 2 * kv_row * (10 + 1)
+    norms = 2 * 2 * 64 + 64
+    pairs = 10
+    flops = 2 * (2 * layer + norms) + 2 * 64 * 256 + 2 * (2 * 8 * (8 + 8)) * pairs
+    assert estimator.flops((request(1, 9, "decode"),)) == flops
+
+
+def test_of_experts_only_the_touched_are_counted() -> None:
+    one = engine("mixtral")
+    one.add_request(prompt(1, 1), GREEDY, "a")
+    record = one.step().record
+    assert record
+    assert record.experts_touched == 2.0  # one token, two experts
+    model = one.runner.model
+    assert model.expert_bytes == 3 * 64 * 96 * 4
+    assert record.estimated_bytes == model.dense_bytes + 2 * 2 * model.expert_bytes + 2 * (2 * 2 * 8 * 4) * 2
