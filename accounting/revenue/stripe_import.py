@@ -118,7 +118,7 @@ def _by_kind(objects: Iterable[object]) -> dict[str, list[tuple[int, Object]]]:
     for place, one in enumerate(objects, start=1):
         if not isinstance(one, Mapping) or not isinstance(one.get("object"), str):
             raise InvalidInput("object", str(one)[:100], f"entry {place} is no Stripe object")
-        kind = one["object"]
+        kind = f"deleted {one['object']}" if one.get("deleted") else one["object"]
         found.setdefault(kind, []).append((place, one))
     return found
 
