@@ -125,7 +125,7 @@ def test_a_later_day_of_the_same_table_says_the_same(imported: Database) -> None
 def test_an_import_says_by_name_what_it_could_not_take_over(imported: Database) -> None:
     newest = next(row for row in imports(imported.app, "", findings=True) if row["source"] == "litellm")
     assert newest["findings"]["keys"]["output_cost_per_image"] == 346
-    assert newest["findings"]["models"]["1024-x-1024/dall-e-2"] == "states no price of a token that can be held"
+    assert newest["findings"]["models"]["aiml/dall-e-2"] == "states no price of a token that can be held"
 
 
 def test_sources_that_disagree_are_listed_with_both_prices(imported: Database) -> None:
