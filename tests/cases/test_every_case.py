@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.cases import (  # noqa: F401  importing them fills ANSWERED
     test_days_in_the_ledger,
     test_payloads,
+    test_pools,
     test_repeats_in_the_ledger,
     test_repricing,
     test_scenarios,
@@ -13,15 +14,6 @@ from tests.cases import (  # noqa: F401  importing them fills ANSWERED
 from tests.cases.rows import ANSWERED, rows
 
 PENDING = {
-    "N6": "issue 7: idle of pools",
-    "N7": "issue 7: idle of pools",
-    "N8": "issue 7: idle of pools",
-    "N9": "issue 7: idle of pools",
-    "N9c": "issue 7: idle of pools",
-    "N10": "issue 7: make or buy",
-    "N11": "issue 7: unit costs",
-    "N12": "issue 8: recurring revenue",
-    "N12b": "issue 8: recurring revenue",
     "I4": "reconciliation with a provider's bill",
     "K5": "reconciliation with a provider's bill",
     "K2": "markup on costs",

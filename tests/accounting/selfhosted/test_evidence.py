@@ -1,0 +1,118 @@
+"""Which requests are charged, by what quality, and which are not and why?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accounting.errors import InvalidInput
+from accounting.selfhosted.arrays import NO_TIME, UNKNOWN
+from accounting.selfhosted.forward import complete_times
+from accounting.selfhosted.pool import Cells, Pool
+from accounting.selfhosted.reasons import QUALITIES, REASONS
+from accounting.selfhosted.requests import Requests
+from accounting.selfhosted.shares import Attribution, attribute
+from tests.accounting.selfhosted.replay import curve, log, pool_of, shares, whole
+from tests.accounting.selfhosted.simulator import H200_8B, Job, Replica
+
+POOL = Pool(token_budget=2_048, max_batch=64, kv_capacity_tokens=1_000_000)
+
+
+def pair(**columns: Any) -> Requests:
+    """Two that decode together: first tokens at 1.0, ends at 3.0 s."""
+    jobs = [Job(at, 0.9, 1_000, 0, 101, first=1.0, end=3.0) for at in range(2)]
+    return log(jobs, **{name: np.array(values) for name, values in columns.items()})
+
+
+def found(**columns: Any) -> Attribution:
+    return attribute(curve(), POOL, pair(**columns), Cells.of_hours([0], 1))
+
+
+def reasons(of: Attribution) -> list[str]:
+    return [REASONS[code] for code in of.reason]
+
+
+def test_what_is_fully_logged_is_measured() -> None:
+    assert [QUALITIES[code] for code in found().lines.quality] == ["measured", "measured"]
+
+
+def test_unknown_cached_tokens_leave_a_request_unpriced_and_in_the_batch() -> None:
+    of = found(cached_tokens=[0, UNKNOWN])
+    assert reasons(of) == ["charged", "cached_tokens_unknown"]
+    assert of.lines.mean_batch == pytest.approx([2.0])
+
+
+def test_a_failure_without_first_token_is_unproven_and_in_no_batch() -> None:
+    of = found(failed=[False, True], first_token_at=[1_000_000, NO_TIME])
+    assert reasons(of) == ["charged", "no_evidence_of_steps"]
+    assert of.lines.mean_batch == pytest.approx([1.0])
+
+
+def test_a_cancelled_request_pays_for_the_steps_until_it_stopped() -> None:
+    of = found(failed=[False, True], output_tokens=[101, 51], completed_at=[3_000_000, 2_000_000])
+    assert reasons(of) == ["charged", "charged"]
+    assert of.lines.request_steps.tolist() == [101.0, 51.0]
+
+
+def test_times_that_contradict_each_other_are_not_guessed() -> None:
+    assert reasons(found(completed_at=[3_000_000, 900_000])) == ["charged", "times_contradict"]
+    assert reasons(found(completed_at=[3_000_000, NO_TIME])) == ["charged", "times_unknown"]
+
+
+@pytest.mark.parametrize(
+    ("outside", "reason", "flags"), [("refuse", "outside_measured_range", 0), ("flag", "charged", 1)]
+)
+def test_a_context_beyond_the_curve_is_refused_or_flagged(outside: Any, reason: str, flags: int) -> None:
+    of = attribute(
+        curve(), replace(POOL, outside=outside), pair(context_tokens=[1_000, 200_000]), Cells.of_hours([0], 1)
+    )
+    assert (reasons(of)[1], int(of.extrapolated.sum())) == (reason, flags)
+
+
+def test_a_missing_replica_makes_the_pool_fluid_and_its_charges_estimated() -> None:
+    """Two requests on two replicas: each has one for itself."""
+    of = attribute(curve(), POOL, pair(replica=[0, UNKNOWN]), Cells.of_hours([0], 2))
+    assert [QUALITIES[code] for code in of.lines.quality] == ["estimated", "estimated"]
+    assert of.lines.mean_batch == pytest.approx([1.0, 1.0])
+    assert (of.in_flight_us + of.idle_us).tolist() == [2 * 3_600_000_000]
+
+
+def test_rejected_drafts_are_inside_the_share() -> None:
+    """100 tokens in 50 verify steps of 4 positions: own decode 50*4*a + 4*c*(50*(1,000 + 2.5) + 2*(50^2 - 50)/2)."""
+    of = found(decode_steps=[50, 50], positions=[200, 200])
+    assert of.lines.own_decode == pytest.approx([200 * 9e-6 + 4 * 3.4e-8 * (50 * 1_002.5 + 2_450)] * 2, rel=1e-12)
+
+
+def test_disaggregated_pools_charge_their_own_phase_only() -> None:
+    parts = [
+        attribute(curve(), replace(POOL, role=role), pair(), Cells.of_hours([0], 1)).lines
+        for role in ("prefill", "decode")
+    ]  # type: ignore[arg-type]
+    assert [(one.own_prefill > 0).tolist() for one in parts] == [[True, True], [False, False]]
+    assert [(one.own_decode > 0).tolist() for one in parts] == [[False, False], [True, True]]
+
+
+def test_a_malformed_column_is_named_with_its_value() -> None:
+    with pytest.raises(InvalidInput, match=r"cached_tokens of r00000001=2000: more than the whole context"):
+        pair(cached_tokens=[0, 2_000])
+    with pytest.raises(InvalidInput, match=r"context_tokens of r00000000=0: a whole number from 1 is expected"):
+        pair(context_tokens=[0, 1])
+
+
+def test_missing_times_come_from_a_forward_simulation() -> None:
+    """The simulator of the tests is another program: shares from simulated times are within 5 % of those from its own."""
+    jobs = [Job(at, at * 0.11, 500 + at * 37 % 3_000, 0, 60 + at * 13 % 200) for at in range(150)]
+    replica = Replica(H200_8B)
+    replica.run(jobs)
+    blank = np.full(150, NO_TIME)
+    filled, estimated = complete_times(
+        curve(), pool_of(replica), log(jobs, first_token_at=blank, completed_at=blank), 1
+    )
+    assert estimated.all()
+    assert filled.first_token_at / 1e6 == pytest.approx([job.first for job in jobs], abs=0.08)
+    of = attribute(curve(), pool_of(replica), filled, whole(filled), "equal", estimated)
+    assert {QUALITIES[code] for code in of.lines.quality} == {"estimated"}
+    assert np.abs(shares(of, 150) / [job.equal for job in jobs] - 1).max() < 0.05
