@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from accounting.errors import InvalidInput, NotFound
-from accounting.reports import cost_of_revenue, margin, margin_bridge, plan_profitability, user_margin
+from accounting.reports import cost_of_revenue, margin, margin_bridge, plan_profitability, user_margin, workload
 from accounting.reports.base import Column, Footer, Node, Report
 from accounting.reports.query import ReportQuery
 from accounting.tenant import TenantContext
@@ -50,6 +50,7 @@ REPORTS = {
             plan_profitability.GROUP_BY,
             plan_profitability.plan_profitability,
         ),
+        ReportKind(workload.NAME, workload.DESCRIPTION, workload.GROUP_BY, workload.workload),
         ReportKind(
             user_margin.NAME, user_margin.DESCRIPTION, user_margin.GROUP_BY, user_margin.user_margin, converts=True
         ),

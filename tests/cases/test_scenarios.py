@@ -21,6 +21,7 @@ from accounting.pricing.tariff import Alias, Tariff
 from accounting.reports.base import Column, Node
 from accounting.reports.footing import printed
 from accounting.reports.query import ReportQuery
+from accounting.revenue.recurring import Recurring, monthly_recurring
 from accounting.usage.formats.fields import amount
 from accounting.usage.items import contexts
 from accounting.usage.prepare_wire import prepare_wire
@@ -193,3 +194,15 @@ def test_a_price_that_does_not_end_keeps_its_unit(case_id: str) -> None:
     assert format_plain(cost) == "0.008333333333333"
     assert abs(Fraction(cost) - exact) < Fraction(1, 10**15)
     assert format_plain(round(cost, 6)) == expected["rounded_6dp_usd"]
+
+
+@cases("N12", "N12b")
+def test_recurring_revenue_spreads_years_over_months_and_counts_no_comped_seat(case_id: str) -> None:
+    scenario, expected = row(case_id)["scenario"], row(case_id)["expected"]
+    sold = [
+        Recurring(one["plan"], to_minor(one["amount_usd"]), one["interval_months"], one["count"], one.get("comped", 0))
+        for one in scenario["subscriptions"]
+    ]
+    found = monthly_recurring(sold)
+    assert {plan: format_minor(amount) for plan, amount in found.items()} == expected["by_plan_usd"]
+    assert format_minor(sum(found.values())) == expected["mrr_usd"]

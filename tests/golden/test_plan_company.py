@@ -201,6 +201,24 @@ def test_price_volume_and_mix_are_the_sheets(company: Company, sheet: dict[str, 
         assert row["price"] + row["volume"] + row["mix"] + row["new"] == row["change"]
 
 
+def test_the_workload_by_model_is_the_one_by_hand(company: Company) -> None:
+    """April's users: n-large ann 0.5 fresh, 0.5 cached, 0.1 out and nine more calls; own machines' charges belong to no event."""
+    report = company.report("workload", by="model")
+    rows = {row["key"]: row for row in report.rows}
+    large = rows["n-large"]
+    # Fresh 0.5 + 8 + 1 + 0.4 + 1.5 + 2.5 + 3 = 16.9 million, cached 0.5, out 3.38.
+    assert (large["events"], large["input_tokens"], large["output_tokens"]) == (10, 17_400_000, 3_380_000)
+    assert large["effective_cost"] == Decimal("101.55")
+    # Half a million cached at 0.30 and not at 3: 1.35 saved.
+    assert (large["cache_saving"], large["cache_hit_pct"]) == (Decimal("1.35"), Decimal("2.8736"))
+    assert (large["output_per_million"], large["context_max"]) == (15, 3_000_000)
+    assert {key: row["effective_cost"] for key, row in rows.items() if key != "n-large"} == {
+        "n-new": 4,
+        "n-small": Decimal("4.2"),
+    }
+    assert {line.name: line.amount for line in report.footer}["difference"] == 0
+
+
 @pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
 def test_the_sheets_formulas_give_these_figures(sheet: dict[str, Any], tmp_path: Path) -> None:
     """Written anew, without values, so that they can only come from the formulas."""

@@ -1,0 +1,137 @@
+"""What is the traffic made of, and what do retries, failures, long contexts and uncached input cost?
+
+One row a key of `group_by`: mix of tokens, context lengths, cache and its saving, tasks, retries, latency beside cost. Read from the
+events themselves, newest revision of each, as no rollup has them.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection, Engine, bindparam, text
+from sqlalchemy.dialects.postgresql import ARRAY, TEXT
+
+from accounting.errors import InvalidInput
+from accounting.reports.base import Column, Footer, Node, Report, Row
+from accounting.reports.exact import ZERO, minus, percent
+from accounting.reports.query import ReportQuery
+from accounting.reports.ratios import rounded_to
+from accounting.reports.statement_lines import USER_FACING
+from accounting.reports.workload_sql import GROUPS, SQL
+from accounting.storage.engine import read_only
+from accounting.tenant import TenantContext
+
+NAME = "workload"
+DESCRIPTION = "What traffic is made of: token mix, context percentiles, cache hits and saving, cost of tasks, retries and failures, latency"
+GROUP_BY = tuple(GROUPS)
+_COUNTS = (
+    "events",
+    "priced_events",
+    "retries",
+    "failures",
+    "tasks",
+    "input_tokens",
+    "cache_read_tokens",
+    "output_tokens",
+)
+_MEDIANS = ("context_p50", "context_p95", "context_max")
+_TIMES = ("queue_ms", "ttft_ms", "itl_ms")
+COLUMNS = (
+    Column("row", "text", table=False),
+    Column("billing_currency", "text"),
+    Column("key", "text"),
+    *(Column(name, "count") for name in _COUNTS),
+    Column("output_to_input", "number"),
+    *(Column(name, "count") for name in _MEDIANS),
+    Column("cache_hit_pct", "percent"),
+    Column("cache_saving", "money", table=False),
+    Column("effective_cost", "money"),
+    *(Column(name, "money", table=False) for name in ("retry_cost", "failure_cost")),
+    Column("cost_per_task", "number"),
+    Column("calls_per_task", "number"),
+    *(Column(f"{name}_{point}", "number", table=False) for name in _TIMES for point in ("p50", "p95")),
+    *(Column(f"{name}_per_million", "number", table=False) for name in ("blended", "input", "output")),
+)
+
+
+def workload(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
+    """The workload of a period, the dearest key first; users' requests of the tenant's currency.
+
+    `group_by` names one of GROUP_BY (default feature). cache_saving: cached tokens x (price of fresh input - price of cached input) of the
+    very price row each call was priced by; None where a row lacks one. output_to_input: tokens. itl_ms: milliseconds between output
+    tokens, from first token to end; ttft_ms: from the call to its first token. A blended price stands beside the prices of its two
+    phases, None where a price row does not tell them apart. tasks are distinct task ids, traces where there is none.
+
+    Raises InvalidInput for another group.
+    """
+    query.check_group_by(GROUP_BY)
+    if len(query.group_by) > 1:
+        raise InvalidInput("group_by", ",".join(query.group_by), f"one of {', '.join(GROUP_BY)} is expected")
+    by = query.group_by[0] if query.group_by else "feature"
+    with read_only(engine, context.tenant) as connection:
+        found = _read(connection, context, query, by)
+    rows = [_row(one, context.billing_currency) for one in found]
+    whole = next((row for row in rows if row["row"] == "total"), None)
+    details = [row for row in rows if row["row"] == "detail"]
+    details.sort(key=lambda row: (-(row["effective_cost"] or ZERO), row["key"]))
+    if whole is None:
+        return Report(NAME, query, COLUMNS, (), [])
+    kept = details[: query.limit]
+    left = sum((row["effective_cost"] or ZERO for row in details[len(kept) :]), ZERO)
+    shown = sum((row["effective_cost"] or ZERO for row in kept), ZERO)
+    note = "total less rows shown and left out; 0 or the report is wrong"
+    feet = [
+        Footer("left_out", left, context.billing_currency, "cost of keys beyond the limit"),
+        Footer(
+            "difference", minus(minus(whole["effective_cost"] or ZERO, shown), left), context.billing_currency, note
+        ),
+    ]
+    return Report(NAME, query, COLUMNS, (Node(whole, tuple(Node(row) for row in kept)),), [], feet)
+
+
+def _read(connection: Connection, context: TenantContext, query: ReportQuery, by: str) -> list[Any]:
+    statement = text(SQL.format(key=GROUPS[by])).bindparams(bindparam("purposes", type_=ARRAY(TEXT)))
+    asked = {
+        "tenant": context.tenant,
+        "since": query.since,
+        "until": query.until,
+        "currency": context.billing_currency,
+        "purposes": list(USER_FACING),
+    }
+    return list(connection.execute(statement, asked))
+
+
+def _row(one: Any, currency: str) -> Row:
+    cost = None if one.events and not one.priced_events else one.effective_cost
+    phases = one.input_cost is not None and one.output_cost is not None
+    return {
+        "row": "detail" if one.total == 0 else "total",
+        "billing_currency": currency,
+        "key": one.key if one.total == 0 else None,
+        **{name: getattr(one, name) for name in _COUNTS},
+        "output_to_input": _ratio(one.output_tokens, one.input_tokens),
+        **{name: getattr(one, name) for name in _MEDIANS},
+        "cache_hit_pct": percent(one.cache_read_tokens, one.input_tokens),
+        "cache_saving": one.cache_saving,
+        "effective_cost": cost,
+        "retry_cost": one.retry_cost,
+        "failure_cost": one.failure_cost,
+        "cost_per_task": _ratio(one.task_cost, one.tasks),
+        "calls_per_task": _ratio(one.task_calls, one.tasks),
+        **{f"{name}_{point}": _time(getattr(one, f"{name}_{point}")) for name in _TIMES for point in ("p50", "p95")},
+        "blended_per_million": _ratio(one.effective_cost, one.input_tokens + one.output_tokens, 10**6)
+        if phases
+        else None,
+        "input_per_million": _ratio(one.input_cost, one.input_tokens, 10**6) if phases else None,
+        "output_per_million": _ratio(one.output_cost, one.output_tokens, 10**6) if phases else None,
+    }
+
+
+def _ratio(part: Decimal | int | None, whole: int, times: int = 1) -> Decimal | None:
+    return None if part is None or not whole else rounded_to(Fraction(part) * times / whole)
+
+
+def _time(value: float | None) -> Decimal | None:
+    return None if value is None else rounded_to(Fraction(value), 3)
