@@ -10,7 +10,7 @@ from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.ledger.exceptions import KINDS, dismiss, listed
 from accounting.ledger.replay import replay as again
 from accounting.storage.engine import app_engine
-from accounting.storage.tariffs import load_book
+from accounting.storage.tariffs import load_layers
 from accounting.storage.tenants import context
 
 
@@ -57,7 +57,7 @@ def replay(ids: tuple[str, ...], tenant: str | None) -> None:
     """Read the kept evidence of contradictions again, all or those of IDS, and book what a mended rule reads; each once."""
     engine = app_engine()
     settings = context(engine, chosen(tenant))
-    answer = again(engine, settings, load_book(engine, settings.tenant), list(ids) or None)
+    answer = again(engine, settings, load_layers(engine, settings.tenant), list(ids) or None)
     click.echo(f"replayed {answer['replayed']}, booked {answer['booked']}, still open {len(answer['still_open'])}")
     for row in answer["still_open"]:
         click.echo(f"{row['exception_id']}\t{row['event_id']}\t{row['reason']}")

@@ -19,7 +19,7 @@ from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.cli.wire_file import NATIVE, WireFile
 from accounting.pipeline import IngestResult
 from accounting.storage.engine import app_engine
-from accounting.storage.tariffs import load_book
+from accounting.storage.tariffs import load_layers
 from accounting.storage.tenants import context
 from accounting.usage.formats.registry import FORMATS
 from accounting.usage.items import AUTO
@@ -78,7 +78,7 @@ def ingest(file: str, wire_format: str, tenant: str | None) -> None:
     """
     engine = app_engine()
     settings = context(engine, chosen(tenant))
-    book = load_book(engine, settings.tenant)
+    book = load_layers(engine, settings.tenant)
     tally = Tally(Path(f"{file}.rejected.jsonl"))
     with opened(file) as (reader, below):
         source = WireFile(reader, file, wire_format)

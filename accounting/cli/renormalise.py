@@ -11,7 +11,7 @@ from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.ledger.renormalise import renormalise as again
 from accounting.reports.query import ReportQuery
 from accounting.storage.engine import app_engine
-from accounting.storage.tariffs import load_book
+from accounting.storage.tariffs import load_layers
 from accounting.storage.tenants import context
 from accounting.usage.formats.registry import FORMATS
 
@@ -49,7 +49,7 @@ def renormalise(start: str, end: str, wire_format: str | None, apply: bool, tena
     engine = app_engine()
     settings = context(engine, chosen(tenant))
     period = ReportQuery.parse(start, end, settings.reporting_tz)
-    prices = load_book(engine, settings.tenant)
+    prices = load_layers(engine, settings.tenant)
     found = again(engine, settings, prices, period.since, period.until, apply=apply, wire_format=wire_format)
     for change in found["changes"]:
         click.echo(_line(change))

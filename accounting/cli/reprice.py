@@ -15,7 +15,7 @@ from accounting.ledger.reprice import RepriceFilter
 from accounting.ledger.reprice import reprice as again
 from accounting.reports.query import ReportQuery
 from accounting.storage.engine import app_engine
-from accounting.storage.tariffs import load_book
+from accounting.storage.tariffs import load_layers
 from accounting.storage.tenants import context
 
 
@@ -65,7 +65,7 @@ def reprice(
     settings = context(engine, chosen(tenant))
     period = ReportQuery.parse(start, end, settings.reporting_tz)
     chosen_events = RepriceFilter.parse(where)
-    books = load_book(engine, settings.tenant)
+    books = load_layers(engine, settings.tenant)
     with tqdm(unit=" events", unit_scale=True, disable=not sys.stderr.isatty(), leave=False) as bar:
 
         def progress(read: int, total: int) -> None:

@@ -17,7 +17,7 @@ from accounting.cli.lines import opened
 from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.errors import InvalidInput
 from accounting.storage.engine import app_engine
-from accounting.storage.tariffs import load_book
+from accounting.storage.tariffs import load_layers
 from accounting.storage.tenants import context
 from accounting.traces import SOURCES
 from accounting.traces.checkpoint import Checkpoint, Tally, state_folder
@@ -86,7 +86,7 @@ def import_(
     options = Options(content, provider, model, deployment, moment, cache_read, lifetime, capacity_blocks)
     engine = app_engine()
     settings = context(engine, chosen(tenant))
-    ledger = Ledger(engine, settings, load_book(engine, settings.tenant))
+    ledger = Ledger(engine, settings, load_layers(engine, settings.tenant))
     checkpoint = Checkpoint(engine, settings, source, options, state_folder())
     left_out = rejected or Path(f"{file}.rejected.jsonl")
     tally = _run(ledger, file, SOURCES[source], options, limit, checkpoint, left_out)

@@ -14,8 +14,8 @@ from sqlalchemy import Engine
 
 from accounting.cli.lines import BATCH, Batch, array
 from accounting.errors import InvalidInput
+from accounting.ledger.layers import Books
 from accounting.pipeline import IngestResult, TenantContext, ingest, store
-from accounting.pricing.book import PriceBook
 from accounting.usage.calls import WireRead
 from accounting.usage.columns import Prepared
 from accounting.usage.formats.openinference import NAME as OPENINFERENCE
@@ -49,7 +49,7 @@ class WireFile:
         batches = chain([] if first is None else [first], rows)
         self.batches = _joined(batches) if self.name in LOGS else batches
 
-    def book(self, engine: Engine, settings: TenantContext, prices: PriceBook, batch: Batch) -> IngestResult:
+    def book(self, engine: Engine, settings: TenantContext, prices: Books, batch: Batch) -> IngestResult:
         """What became of one batch; `index` in it is the position of a row. Raises StorageUnavailable."""
         if self.name == NATIVE:
             return ingest(engine, settings, prices, batch.body, ndjson=batch.ndjson)

@@ -140,7 +140,8 @@ def write_pieces(connection: Connection) -> int:
     names = spoken(connection)
     known = known_names(one.alias for one in names if rank(one.list_source) == 0 and one.alias.tenant is None)
     later = [one for one in names if rank(one.list_source) > 0 and one.alias.tenant is None]
-    touched = {_model(one.tariff) for one in first} - {
+    # Models that the first source names, but does not price, or not from ever.
+    touched = {_model(one.alias) for one in names if rank(one.list_source) == 0} - {
         _model(one.tariff) for one in first if one.tariff.effective_from is None
     }
     heard: dict[tuple[str, str], list[str]] = {}

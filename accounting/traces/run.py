@@ -16,8 +16,8 @@ from typing import BinaryIO
 import msgspec
 from sqlalchemy import Engine
 
+from accounting.ledger.layers import Books
 from accounting.pipeline import IngestResult, ingest
-from accounting.pricing.book import PriceBook
 from accounting.tenant import TenantContext
 from accounting.traces import left_out
 from accounting.traces.checkpoint import Checkpoint, Tally
@@ -34,7 +34,7 @@ class Ledger:
 
     engine: Engine
     settings: TenantContext
-    book: PriceBook
+    book: Books
 
 
 def content_hash(file: BinaryIO) -> str:
