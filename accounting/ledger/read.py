@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, text
@@ -10,6 +9,7 @@ from sqlalchemy import Connection, Engine, Row, text
 from accounting.errors import NotFound
 from accounting.ledger.held import Held, held
 from accounting.ledger.newest import newest_row
+from accounting.ledger.variance import variance
 from accounting.money import MINOR_SCALE, PRICE_SCALE, format_minor, format_plain, format_scaled
 from accounting.pricing.leaves import leaf_quantities
 from accounting.pricing.tariff import format_sku
@@ -43,7 +43,7 @@ def charge_of(engine: Engine, context: TenantContext, event_id: str) -> dict[str
         if row is None:
             raise NotFound(f"event_id={event_id!r}: no such event")
         found = held(connection, context.tenant, row)
-        return _priced(connection, row, found) if found.status == "priced" else _unpriced(row, found)
+        return _priced(connection, context, row, found) if found.status == "priced" else _unpriced(row, found)
 
 
 def _unpriced(row: Row[Any], found: Held) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _unpriced(row: Row[Any], found: Held) -> dict[str, Any]:
     return charge if found.status == "pending_settlement" else charge | {"reason": found.reason}
 
 
-def _priced(connection: Connection, row: Row[Any], found: Held) -> dict[str, Any]:
+def _priced(connection: Connection, context: TenantContext, row: Row[Any], found: Held) -> dict[str, Any]:
     prices = prices_of(connection, found.sku_price_id)
     listed = prices if found.list_sku_price_id == found.sku_price_id else prices_of(connection, found.list_sku_price_id)
     start = next((price.effective_from for price in prices.values()), None)
@@ -68,12 +68,7 @@ def _priced(connection: Connection, row: Row[Any], found: Held) -> dict[str, Any
         "effective_from": None if start is None else start.isoformat().replace("+00:00", "Z"),
         "basis": row.basis,
     }
-    if row.reported_cost_usd is None:
-        return charge
-    reported, calculated = Decimal(row.reported_cost_usd), found.costs["list_cost"]
-    known = calculated is not None and found.sku_price_id is not None
-    variance = format_plain(reported - calculated) if known and calculated is not None else None
-    return charge | {"reported_cost_usd": format_plain(reported), "variance_usd": variance}
+    return charge | variance(connection, context, row, found)
 
 
 def prices_of(connection: Connection, sku_price_id: int | None) -> Prices:

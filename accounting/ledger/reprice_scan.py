@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 import psycopg
@@ -163,21 +165,21 @@ def scan(
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)
     copied = sql.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(statement(connection, tenant, since, until, where))
-    rows: list[Any] = []
-    with driver.cursor() as cursor, cursor.copy(copied) as copy:
-        for row in copy:
-            rows.append(row)
-            if len(rows) == size:
-                yield _parsed(rows)
-                rows = []
-    if rows:
-        yield _parsed(rows)
+    # One chunk is parsed while the server sends the next.
+    with ThreadPoolExecutor(1) as beside, driver.cursor() as cursor, cursor.copy(copied) as copy:
+        waiting: Future[pa.RecordBatch] | None = None
+        while rows := list(islice(copy, size)):
+            parsed, waiting = waiting, beside.submit(_parsed, rows)
+            if parsed is not None:
+                yield parsed.result()
+        if waiting is not None:
+            yield waiting.result()
 
 
 def _parsed(rows: list[Any]) -> pa.RecordBatch:
     table = csv.read_csv(
         pa.BufferReader(b"".join(rows)),
-        read_options=csv.ReadOptions(column_names=SCHEMA.names, block_size=1 << 22),
+        read_options=csv.ReadOptions(column_names=SCHEMA.names, block_size=1 << 20),
         parse_options=csv.ParseOptions(newlines_in_values=True),
         convert_options=csv.ConvertOptions(
             column_types=SCHEMA,

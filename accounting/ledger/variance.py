@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, Row
 
 from accounting.errors import MissingRate
-from accounting.money import format_plain, from_minor
+from accounting.ledger.held import Held
+from accounting.money import format_plain
 from accounting.pricing.currency import Rate
 from accounting.storage.fx_rates import read_rates
 from accounting.tenant import TenantContext
@@ -17,7 +18,7 @@ from accounting.tenant import TenantContext
 REPORTED_IN = "USD"
 
 
-def variance(connection: Connection, context: TenantContext, row: Row[Any]) -> dict[str, Any]:
+def variance(connection: Connection, context: TenantContext, row: Row[Any], found: Held) -> dict[str, Any]:
     """What stands on the charge of an event whose body states a cost; nothing for one whose body does not.
 
     `variance_usd` is reported less calculated, None where nothing was calculated. What was calculated in another currency is converted
@@ -28,12 +29,12 @@ def variance(connection: Connection, context: TenantContext, row: Row[Any]) -> d
         return {}
     reported = Decimal(row.reported_cost_usd)
     told: dict[str, Any] = {"reported_cost_usd": format_plain(reported), "variance_usd": None}
-    if row.sku_price_id is None or row.list_cost_e15 is None:
+    calculated = found.costs["list_cost"]
+    if found.sku_price_id is None or calculated is None:
         return told
-    calculated = from_minor(row.list_cost_e15)
-    if row.billing_currency != REPORTED_IN:
+    if found.billing_currency != REPORTED_IN:
         try:
-            rate = _rate(connection, context, row)
+            rate = _rate(connection, context, row, found.billing_currency)
         except MissingRate as missing:
             return told | {"variance_reason": str(missing)}
         calculated = rate.convert(calculated)
@@ -41,7 +42,7 @@ def variance(connection: Connection, context: TenantContext, row: Row[Any]) -> d
     return told | {"variance_usd": format_plain(reported - calculated)}
 
 
-def _rate(connection: Connection, context: TenantContext, row: Row[Any]) -> Rate:
+def _rate(connection: Connection, context: TenantContext, row: Row[Any], currency: str) -> Rate:
     day = row.occurred_at.astimezone(ZoneInfo(context.reporting_tz)).date()
-    table = read_rates(connection, (row.billing_currency, REPORTED_IN), day, day)
-    return table.rate(row.billing_currency, REPORTED_IN, day)
+    table = read_rates(connection, (currency, REPORTED_IN), day, day)
+    return table.rate(currency, REPORTED_IN, day)
