@@ -1,0 +1,111 @@
+"""What does a curve file answer at (batch, context)? The same as accounting does, to the last digits.
+
+The probe writes the file and accounting reads it; one test holds the two evaluations together on random points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from probe.curve.errors import CurveRefused
+from probe.curve.grid import Floats, Grid
+from probe.curve.terms import Terms
+
+FILE_VERSION = 1
+Outside = Literal["refuse", "flag"]
+_PARAMETERS = ("t_0", "a", "c", "d", "f", "r", "e")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Arrays of the shape asked for. Attributes:
+
+    step: seconds of a decode step, which is also the time between tokens (ITL) while nobody prefills.
+    throughput: output tokens a second of the whole batch.
+    ttft: seconds to the first token beside batch - 1 decoding sequences, without queueing; NaN where the form can't say.
+    extrapolated: beyond the measured range.
+    """
+
+    step: Floats
+    throughput: Floats
+    ttft: Floats
+    extrapolated: np.ndarray
+
+
+@dataclass(frozen=True)
+class CurveDocument:
+    """A curve file with its parts ready to evaluate; `terms` of form=step, `steps` of form=table."""
+
+    file: dict[str, Any]
+    terms: Terms | None
+    residual: Grid | None
+    steps: Grid | None
+    first_token: Grid | None
+
+    @classmethod
+    def of(cls, file: dict[str, Any]) -> CurveDocument:
+        """Reads the parts; raises CurveRefused naming what is missing."""
+        if file.get("version") != FILE_VERSION:
+            raise CurveRefused("curve.version", file.get("version"), f"this reads version {FILE_VERSION}")
+        for name in ("curve_id", "form", "domain"):
+            if not file.get(name):
+                raise CurveRefused(f"curve.{name}", file.get(name), "it is required")
+        grids = {name: None if file.get(name) is None else Grid.of(file[name]) for name in _GRIDS}
+        terms = None
+        if file["form"] == "step":
+            given = file.get("parameters") or {}
+            missing = [name for name in _PARAMETERS if name != "e" and name not in given]
+            if missing:
+                raise CurveRefused("curve.parameters", missing, "a curve of form=step states them")
+            numbers = {name: float(given.get(name, 0.0)) for name in _PARAMETERS}
+            terms = Terms(
+                **numbers,
+                experts=int(given.get("experts", 0)),
+                experts_per_token=int(given.get("experts_per_token", 0)),
+            )
+        elif grids["steps"] is None:
+            raise CurveRefused("curve.steps", None, "a curve of form=table states its served steps")
+        return cls(file, terms, grids["residual"], grids["steps"], grids["first_token"])
+
+    @property
+    def floor(self) -> bool:
+        """Composed from kernel times: never a price by itself."""
+        return bool(self.file.get("floor"))
+
+    def answer(self, batch: Any, context: Any, outside: Outside = "refuse", token_budget: int | None = None) -> Answer:
+        """Step, throughput and first token. Raises CurveRefused outside the measured range, or flags it."""
+        b, s = np.broadcast_arrays(np.asarray(batch, np.float64), np.asarray(context, np.float64))
+        beyond = self._outside("batch", b, outside) | self._outside("context", s, outside)
+        if self.terms is None:
+            assert self.steps is not None
+            step = self.steps.at(b, s)
+            first = np.full_like(step, np.nan) if self.first_token is None else self.first_token.at(b, s)
+            return Answer(step, b / step, first, beyond)
+        zero = np.zeros_like(b)
+        step = self.terms.seconds(b, b * s, zero, b)
+        if self.residual is not None:
+            step = step * self.residual.at(b, s)
+        return Answer(step, b / step, self._ttft(self.terms, b, s, token_budget), beyond)
+
+    def _ttft(self, terms: Terms, b: Floats, s: Floats, token_budget: int | None) -> Floats:
+        chunk = s if token_budget is None else np.maximum(token_budget - (b - 1), 1.0)
+        chunks = np.ceil(s / chunk)
+        zero = np.zeros_like(b)
+        beside = terms.seconds(b - 1, (b - 1) * s, zero, b - 1 + np.minimum(s, chunk))
+        reread = terms.r * chunk * chunks * (chunks - 1) / 2
+        return np.asarray(chunks * beside + terms.prefill(s, zero) + reread)
+
+    def _outside(self, axis: str, values: Floats, outside: Outside) -> np.ndarray:
+        if not bool((np.isfinite(values) & (values >= 1)).all()):
+            raise CurveRefused(axis, values.tolist(), "numbers from 1 are expected")
+        low, high = self.file["domain"][axis]
+        beyond = (values < low) | (values > high)
+        if outside == "refuse" and bool(beyond.any()):
+            raise CurveRefused(axis, values[beyond].tolist(), f"measured from {low:g} to {high:g} only")
+        return np.asarray(beyond)
+
+
+_GRIDS = ("residual", "steps", "first_token")
