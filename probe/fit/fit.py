@@ -1,0 +1,56 @@
+"""From measured points to a curve with its error stated: which model is used, how good is it, and what could the points not tell?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from probe.curve.errors import CurveRefused
+from probe.curve.schema import Error, Fit, Point
+from probe.fit.folds import held_out
+from probe.fit.identify import INSIDE, identify
+from probe.fit.model import Experts, Form, Model, fit_model
+
+# The residual must beat the plain terms by this share of their held-out error, else the simpler model stands.
+_WORTH = 0.1
+_FOLDS = ("leave_one_batch", "leave_one_context")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The model and its report. `experts`: (0, 0) where coverage did not pay."""
+
+    model: Model
+    report: Fit
+    points: list[Point]
+
+
+def fit(points: Sequence[Point], experts: Experts | None = None) -> Fitted:
+    """Fits summaries of shapes (idle ones and those without a clean sample left out). Raises CurveRefused with fewer than three."""
+    used = [p for p in points if p.kind != "idle" and p.seconds > 0 and p.n > 0]
+    if len(used) < 3:
+        raise CurveRefused("points", len(used), "at least three measured shapes are needed for a fit")
+    mixture = experts or Experts()
+    form, errors = _choose(used, mixture)
+    identified, missing = identify(used, mixture)
+    notes = [f"{name}: {why}" for name, why in INSIDE.items()]
+    if mixture.count:
+        plain = held_out(used, Experts(), "parametric")
+        notes += [_coverage_note(errors, plain)]
+    report = Fit(chosen=form, errors=errors, identified=identified, not_identified=missing, notes=notes)
+    return Fitted(fit_model(used, mixture, form), report, used)
+
+
+def _choose(points: Sequence[Point], experts: Experts) -> tuple[Form, dict[str, Error]]:
+    """The simpler model, unless the residual is better by a tenth on every fold that the points allow."""
+    plain = held_out(points, experts, "parametric")
+    corrected = held_out(points, experts, "parametric+residual")
+    folds = [name for name in _FOLDS if name in plain]
+    if folds and all(corrected[name].mape < (1 - _WORTH) * plain[name].mape for name in folds):
+        return "parametric+residual", corrected
+    return "parametric", plain
+
+
+def _coverage_note(with_coverage: dict[str, Error], without: dict[str, Error]) -> str:
+    name = next((one for one in _FOLDS if one in without), "in_sample")
+    return f"without expert coverage {name} is {without[name].mape:.1%}, with it {with_coverage[name].mape:.1%}"
