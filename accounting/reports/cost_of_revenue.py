@@ -32,15 +32,16 @@ DESCRIPTION = (
     "All spend of a period by statement line, seller and model (or what group_by names), one column a local month or day; "
     "the total equals the ledger"
 )
+USAGE = "Usage"
 GRAINS = ("month", "day")
-DIMENSIONS = ("seller", "model", "purpose")
+DIMENSIONS = ("seller", "model", "purpose", "category")
 GROUP_BY = (*GRAINS, *DIMENSIONS)
 
 
 def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
     """The cost-of-revenue statement of a period.
 
-    Detail rows: statement line x seller x model, or the dimensions in `group_by` (seller, model, purpose); columns: local months,
+    Detail rows: statement line x seller x model, or the dimensions in `group_by` (seller, model, purpose, category); columns: local months,
     or days where `group_by` has `day`; amounts are effective cost, with list, contracted and billed totals beside. A subtotal a
     line and a total; a currency each, or all in `query.currency`, day by day (convert.py). A cell without usage is 0; one whose
     usage is all unpriced is None.
@@ -61,6 +62,8 @@ def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) 
             found, converter = sums.converted(parts, query.currency)
         checked = control(connection, context, query)
         waiting = set_apart(connection, context, query.since, query.until)
+    categories = {row.category for row in found}
+    dimensions = dimensions or _default(categories)
     columns = _columns(dimensions, labels(parts))
     if query.currency is None:
         currencies = sorted({context.billing_currency, *(row.billing_currency for row in found)})
@@ -68,6 +71,8 @@ def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) 
         currencies = [query.currency]
     outline = [_total(currency, found, parts, policy, dimensions) for currency in currencies]
     feet, conversions = _footer(outline, converter, checked)
+    for currency in currencies if categories - {USAGE} else ():
+        feet += _by_category(currency, [row for row in found if row.billing_currency == currency])
     return Report(NAME, query, columns, tuple(outline), coverage(found, waiting), feet, conversions)
 
 
@@ -91,7 +96,31 @@ def _breakdown(query: ReportQuery) -> tuple[Any, tuple[str, ...]]:
     if len(grains) > 1:
         raise InvalidInput("group_by", ",".join(query.group_by), "month and day exclude each other")
     dimensions = tuple(name for name in query.group_by if name in DIMENSIONS)
-    return grains[0] if grains else "month", dimensions or ("seller", "model")
+    return grains[0] if grains else "month", dimensions
+
+
+def _default(categories: set[str]) -> tuple[str, ...]:
+    """Purchases and credits are lines of their own where there are any, so that usage shows what it costs by itself."""
+    return ("seller", "model", "category") if categories - {USAGE} else ("seller", "model")
+
+
+def _by_category(currency: str, found: Iterable[Any]) -> list[Footer]:
+    """Gross, credits and net, and what usage alone costs by list and by contract."""
+    sums: defaultdict[str, Sums] = defaultdict(Sums)
+    for row in found:
+        sums["Credit" if row.category == "Credit" else "gross"].add(row)
+        sums["net"].add(row)
+        if row.category == USAGE:
+            sums[USAGE].add(row)
+    lines = (
+        ("list_cost_of_usage", sums[USAGE].costs["list_cost"], "of what has a list price; purchases are not in it"),
+        ("contracted_cost_of_usage", sums[USAGE].costs["contracted_cost"], "by contract, volume tiers included"),
+        ("gross_cost", sums["gross"].costs["effective_cost"], "effective, before credits; unused commitments included"),
+        ("credits", sums["Credit"].costs["effective_cost"], "taken off by credits"),
+        ("net_cost", sums["net"].costs["effective_cost"], "gross less credits: the total above"),
+        ("billed_cost", sums["net"].costs["billed_cost"], "to be paid: purchases, and usage that nothing covers"),
+    )
+    return [Footer(name, amount, currency, note) for name, amount, note in lines]
 
 
 def _columns(dimensions: tuple[str, ...], periods: list[str]) -> tuple[Column, ...]:

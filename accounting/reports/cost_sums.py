@@ -21,8 +21,8 @@ from accounting.tenant import TenantContext
 _NUMBER = "width_bucket(bucket, (SELECT :{starts}))"
 _FROM = "FROM {rollup} {join} WHERE tenant = :tenant AND bucket >= :since AND bucket < :until"
 _SUMS = (
-    "SELECT {slice} AS slice, seller, model, purpose, charge_status, {currency} AS billing_currency, {measures} "
-    f"{_FROM} GROUP BY 1, 2, 3, 4, 5, 6"
+    "SELECT {slice} AS slice, seller, model, purpose, charge_status, {currency} AS billing_currency, category, {measures} "
+    f"{_FROM} GROUP BY 1, 2, 3, 4, 5, 6, 7"
 )
 _DAYS = (
     "SELECT {day} AS day_no, billing_currency, sum(effective_cost) AS amount "
@@ -40,7 +40,7 @@ class CostSums:
         self._query = query
 
     def as_booked(self, parts: Sequence[Slice]) -> Sequence[Any]:
-        """One row a slice, seller, model, purpose, status and currency, with `measures`; `slice` is a part's number from 1."""
+        """One row a slice, seller, model, purpose, status, currency and category, with `measures`; `slice` is a part's number from 1."""
         statement = self._sums(parts, currency="billing_currency", measures=measures(), join="")
         return self._connection.execute(statement, self._period | _starts("starts", parts)).all()
 

@@ -28,23 +28,20 @@ class Sums:
         events: by charge status.
         tokens: input and output of every status.
         costs: by name, of what is priced.
-        priced: whether any line is.
     """
 
-    __slots__ = ("costs", "events", "priced", "tokens")
+    __slots__ = ("costs", "events", "tokens")
 
     def __init__(self, costs: tuple[str, ...] = COSTS) -> None:
         self.events: dict[str, int] = {}
         self.tokens = 0
         self.costs: dict[str, Decimal] = dict.fromkeys(costs, ZERO)
-        self.priced = False
 
     def add(self, row: Any) -> None:
         """Adds one aggregated row with charge_status and `measures`."""
         self.events[row.charge_status] = self.events.get(row.charge_status, 0) + row.events
         self.tokens += row.input_tokens + row.output_tokens
         if row.charge_status == "priced":
-            self.priced = True
             for name in self.costs:
                 self.costs[name] = plus(self.costs[name], getattr(row, name))
 
@@ -53,9 +50,13 @@ class Sums:
         for status, count in other.events.items():
             self.events[status] = self.events.get(status, 0) + count
         self.tokens += other.tokens
-        self.priced = self.priced or other.priced
         for name in self.costs:
             self.costs[name] = plus(self.costs[name], other.costs[name])
+
+    @property
+    def priced(self) -> bool:
+        """Whether anything has a cost; lines that cancel each other, as of a withdrawn price, leave nothing."""
+        return bool(self.events.get("priced")) or any(self.costs.values())
 
     def cost(self, name: str) -> Decimal | None:
         """The cost; 0 where nothing was used, None where something was and none of it is priced."""

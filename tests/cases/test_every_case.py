@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.cases import (  # noqa: F401  importing them fills ANSWERED
+    test_categories,
     test_days_in_the_ledger,
     test_payloads,
     test_pools,
@@ -18,7 +19,6 @@ PENDING = {
     "K5": "reconciliation with a provider's bill",
     "K2": "markup on costs",
     "M13": "budgets",
-    "N13": "FOCUS export",
 }
 """Scenario -> the capability it waits for. An id leaves this list with the test that answers it."""
 

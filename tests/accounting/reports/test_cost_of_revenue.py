@@ -305,6 +305,12 @@ def test_a_late_line_stands_in_its_charge_period_and_the_footer_bridges(
         "incurred_outside": 0,
         "booking_period_total": None,
         "booking_difference": 0,
+        "list_cost_of_usage": EACH,
+        "contracted_cost_of_usage": EACH,
+        "gross_cost": Decimal("0.002799999999999993"),
+        "credits": 0,
+        "net_cost": Decimal("0.002799999999999993"),
+        "billed_cost": Decimal("0.002799999999999993"),
     }
     assert _feet(july)["booking_period_total"] == EACH
     assert _total(august)["effective_cost"] == 0

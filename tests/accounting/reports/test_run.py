@@ -13,7 +13,7 @@ from accounting.tenant import TenantContext
 @pytest.mark.parametrize(
     ("name", "group_by"),
     [
-        ("cost-of-revenue", ("month", "day", "seller", "model", "purpose")),
+        ("cost-of-revenue", ("month", "day", "seller", "model", "purpose", "category")),
         ("margin", ("user", "account", "plan", "feature", "model", "cohort")),
         ("plan-profitability", ()),
         ("user-margin", ()),
