@@ -19,7 +19,7 @@ from accounting.storage.tenants import context
 def settle(run_id: str | None, tenant: str | None) -> None:
     """Append the charges that depend on other events. Safe to run again: nothing is appended twice.
 
-    So far nothing depends on other events; the run counts what waits, by deployment.
+    That is what contracts make of usage (volume tiers, commitments, credits); the run also counts what still waits, by deployment.
     """
     engine = app_engine()
     summary = run(engine, context(engine, chosen(tenant)), run_id=run_id)
