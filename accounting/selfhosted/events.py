@@ -51,7 +51,7 @@ def line_up(shift: int, cell: Ints, received: Ints, began: Ints, first: Ints, en
     """Events of pieces whose times lie in [0, 2^shift) microseconds of their stretch."""
     key = cell << shift
     times = np.concatenate([key + received, key + began, key + first, key + end])
-    order, times = _sorted(times)
+    order, times = sort_with_order(times)
     rank = np.empty(order.size, np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     gap = np.zeros(order.size)
@@ -62,7 +62,7 @@ def line_up(shift: int, cell: Ints, received: Ints, began: Ints, first: Ints, en
     return Events(order, rank, gap / US_PER_SECOND, middle, of)
 
 
-def _sorted(times: Ints) -> tuple[npt.NDArray[np.intp], Ints]:
+def sort_with_order(times: Ints) -> tuple[npt.NDArray[np.intp], Ints]:
     """Order and sorted times; equal times in the order given. Sorted as one number where both fit into it, which is quicker."""
     bits = int(times.size).bit_length()
     if int(times.max()).bit_length() + bits > 62:

@@ -89,7 +89,7 @@ def settle_hour(
         raise InvalidInput("bill", bill, "whole units, not negative, are expected")
     if best_batch is not None and best_batch < 1:
         raise InvalidInput("best_batch", best_batch, "a whole number from 1 is expected")
-    lines = found.lines.take(np.flatnonzero(found.lines.hour == hour))
+    lines = found.lines_of(hour)
     capacity, flight, idle_us = (int(column[hour]) for column in (found.capacity_us, found.in_flight_us, found.idle_us))
     if flight + idle_us != capacity:
         raise MoneyError(

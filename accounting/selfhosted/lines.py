@@ -92,10 +92,12 @@ def lines_of(
     context = requests.context_tokens[row].astype(np.float64)
     cached = np.where(requests.cached_tokens[row] == UNKNOWN, 0, requests.cached_tokens[row]).astype(np.float64)
     output = requests.output_tokens[row]
-    steps = np.maximum(steps_of(output, requests.decode_steps[row]), 1)
-    given = requests.positions[row]
-    width = np.where(given == UNKNOWN, 1.0, given / steps)
-    growth = np.where(output > 1, (output - 1) / steps, 1.0)
+    given, stated = requests.positions[row], requests.decode_steps[row]
+    width = growth = np.ones(row.size)
+    if bool((given != UNKNOWN).any()) or bool((stated != UNKNOWN).any()):
+        steps = np.maximum(steps_of(output, stated), 1)
+        width = np.where(given == UNKNOWN, 1.0, given / steps)
+        growth = np.where(output > 1, (output - 1) / steps, 1.0)
     shared_tokens = requests.shared_tokens[row].astype(np.float64)
     loads = load(pieces, context, shared_tokens, output.astype(np.float64), growth, width)
     windows = predict(curve, pool, pieces, loads, pieces.cell << shift, context - cached, cached, parts)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from accounting.selfhosted.arrays import NO_TIME, Bools, Floats, Ints
+from accounting.selfhosted.events import sort_with_order
 from accounting.selfhosted.pool import Cells, Pool
 from accounting.selfhosted.requests import Evidence, Requests, steps_of
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Requests cut at the edges of stretches, sorted by stretch. Times are microseconds since the stretch began, within it.
+    """Requests cut at the edges of stretches, sorted by stretch and first token. Times are microseconds since the stretch began, within it.
 
     Attributes:
         row: index of the request; cell: index of the stretch.
@@ -62,6 +63,14 @@ def place(requests: Requests, cells: Cells) -> tuple[Ints, Ints]:
     cell = np.repeat(first, count) + offset
     order = np.argsort(cell.astype(np.int16) if len(cells) < 2**15 else cell, kind="stable")
     return row[order], cell[order]
+
+
+def in_order(requests: Requests, cells: Cells, row: Ints, cell: Ints, shift: int) -> Ints:
+    """Placed rows of some stretches, each stretch's in order of first tokens; equal ones stay as they were."""
+    begin = cells.start_at[cell]
+    first = np.clip(requests.first_token_at[row], begin, cells.end_at[cell]) - begin
+    order, _ = sort_with_order(((cell - cell[0]) << shift) + first)
+    return row[order]
 
 
 def cut(requests: Requests, evidence: Evidence, pool: Pool, cells: Cells, row: Ints, cell: Ints) -> Pieces:

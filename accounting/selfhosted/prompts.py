@@ -24,7 +24,7 @@ def pack(cell: Ints, received: Ints, first: Ints, fill: Floats, own: Floats, lea
 
     A prompt follows on the one before when it had come in before that one's last step began, or when both first tokens come from one step
     (stamps nearer than half a step). One that would have fitted into that step and yet came later was kept waiting by something else
-    (a full batch, a full cache): it begins a step of its own. Rows are sorted by cell, first, received.
+    (a full batch, a full cache): it begins a step of its own. Rows are sorted by cell and first.
 
     Args:
         cell, received, first: microseconds in the stretch.

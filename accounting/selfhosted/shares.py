@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from accounting.selfhosted.arrays import UNKNOWN, Bools, Ints
 from accounting.selfhosted.curve import Curve
 from accounting.selfhosted.idle import idle_us
 from accounting.selfhosted.lines import Lines, joined, lines_of
-from accounting.selfhosted.pieces import cut, place
+from accounting.selfhosted.pieces import cut, in_order, place
 from accounting.selfhosted.pool import Cells, Pool
 from accounting.selfhosted.reasons import CHARGED, NOT_BILLED
 from accounting.selfhosted.requests import Requests, judge
@@ -52,6 +53,17 @@ class Attribution:
     unproven_us: Ints
     variance_ps: Ints | None = None
 
+    def lines_of(self, hour: int) -> Lines:
+        """The lines of one pool hour."""
+        order, edges = self._by_hour
+        at = order[edges[hour] : edges[hour + 1]]
+        return self.lines if at.size == len(self.lines) else self.lines.take(at)
+
+    @cached_property
+    def _by_hour(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.lines.hour, kind="stable")
+        return order, np.searchsorted(self.lines.hour[order], np.arange(self.capacity_us.size + 1))
+
 
 def attribute(
     curve: Curve, pool: Pool, requests: Requests, cells: Cells, policy: Policy = "switch", filled: Bools | None = None
@@ -74,7 +86,8 @@ def attribute(
     shift = int(lengths.max()).bit_length()
     found: list[Lines] = []
     for chosen in _chunks(cell):
-        pieces = cut(requests, evidence, pool, cells, row[chosen], cell[chosen])
+        of = cell[chosen]
+        pieces = cut(requests, evidence, pool, cells, in_order(requests, cells, row[chosen], of, shift + 1), of)
         low, high = int(cell[chosen.start]), int(cell[chosen.stop - 1]) + 1
         parts = cells.replicas[pieces.cell].astype(np.float64)
         local = replace(pieces, cell=pieces.cell - low)

@@ -68,7 +68,6 @@ def predict(
     if pool.order == "prefill_first":
         decoding, contexts = np.zeros_like(decoding), np.zeros_like(contexts)
     at = np.flatnonzero(pieces.prefills)
-    at = at[np.lexsort((pieces.received[at], key[at] + pieces.first[at]))]
     new, cached, decoding, contexts = new[at], cached[at], decoding[at], contexts[at]
     fill = new / np.maximum(pool.token_budget - decoding, 1.0)
     alone = np.maximum(np.ceil(fill), 1.0)
@@ -87,31 +86,24 @@ def predict(
 
 
 def _decoding_at(pieces: Pieces, loads: Load, key: Ints) -> tuple[Floats, Floats]:
-    """Sequences that decode just before each piece's `first`, and their contexts; who begins or ends at that instant is not there."""
-    rows = np.flatnonzero(pieces.decodes)
+    """Sequences that decode just before each prompt's first token, and their contexts; who begins or ends right then is not there."""
+    rows, ask = np.flatnonzero(pieces.decodes), np.flatnonzero(pieces.prefills)
     found_count, found_context = np.zeros(len(pieces)), np.zeros(len(pieces))
-    if not rows.size:
+    if not rows.size or not ask.size:
         return found_count, found_context
-    ask = np.flatnonzero(pieces.prefills)
-    at = (key + pieces.first)[ask]
+    moment = pieces.first[ask]
+    asked = key[ask] + moment
     begin, end = (key + pieces.first)[rows], (key + pieces.end)[rows]
-    at_order, by_begin, by_end = np.argsort(at), np.argsort(begin), np.argsort(end)
-    asked = at[at_order]
-    begun, ended = (
-        np.searchsorted(begin[by_begin], asked, side="left"),
-        np.searchsorted(end[by_end], asked, side="right"),
-    )
+    by_end = np.argsort(end)
+    begun, ended = np.searchsorted(begin, asked, side="left"), np.searchsorted(end[by_end], asked, side="right")
 
     def present(values: Floats) -> Floats:
         of = values[rows]
-        return np.asarray(_before(of[by_begin])[begun] - _before(of[by_end])[ended])
+        return np.asarray(_before(of)[begun] - _before(of[by_end])[ended])
 
-    moment = pieces.first[ask][at_order]
     positions = loads.positions
-    found_count[ask[at_order]] = np.round(present(positions), 6)  # Whole again after sums of many.
-    found_context[ask[at_order]] = present(loads.context * positions) + moment * present(
-        loads.context_slope * positions
-    )
+    found_count[ask] = np.round(present(positions), 6)  # Whole again after sums of many.
+    found_context[ask] = present(loads.context * positions) + moment * present(loads.context_slope * positions)
     return found_count, found_context
 
 

@@ -10,12 +10,15 @@ import pytest
 
 from accounting.errors import InvalidInput
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN
+from accounting.selfhosted.curve import Domain, TableCurve
 from accounting.selfhosted.forward import complete_times
+from accounting.selfhosted.grid import Grid
+from accounting.selfhosted.hour import settle_hour
 from accounting.selfhosted.pool import Cells, Pool
 from accounting.selfhosted.reasons import QUALITIES, REASONS
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.shares import Attribution, attribute
-from tests.accounting.selfhosted.replay import curve, log, pool_of, shares, whole
+from tests.accounting.selfhosted.replay import HEADER, curve, log, pool_of, shares, whole
 from tests.accounting.selfhosted.simulator import H200_8B, Job, Replica
 
 POOL = Pool(token_budget=2_048, max_batch=64, kv_capacity_tokens=1_000_000)
@@ -116,3 +119,12 @@ def test_missing_times_come_from_a_forward_simulation() -> None:
     of = attribute(curve(), pool_of(replica), filled, whole(filled), "equal", estimated)
     assert {QUALITIES[code] for code in of.lines.quality} == {"estimated"}
     assert np.abs(shares(of, 150) / [job.equal for job in jobs] - 1).max() < 0.05
+
+
+def test_a_table_prices_with_equal_shares_of_its_served_steps() -> None:
+    """Two decode 100 steps of 0.02 s together: each 100*0.01; their prefill step of 0.02 is shared alike; no underfill is known."""
+    served = Grid(np.array([1.0, 2.0]), np.array([1.0]), np.array([[0.02], [0.02]]))
+    table = TableCurve(HEADER, Domain((1, 2), (1, 10_000)), served)
+    of = attribute(table, POOL, pair(), Cells.of_hours([0], 1))
+    assert of.lines.seconds == pytest.approx([1.01, 1.01], rel=1e-9)
+    assert settle_hour(of, 0, 10**15, np.array(["a", "b"]), best_batch=2).underfill is None

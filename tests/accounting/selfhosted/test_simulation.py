@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -161,3 +162,21 @@ def test_a_step_ledger_gives_the_simulators_shares_exactly(policy: str) -> None:
     assert found.variance_ps is not None
     total = sum(step.seconds for step in replica.steps)
     assert found.variance_ps[0] / 1e12 == pytest.approx(0.03 * total, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_what_is_not_logged_is_printed_without_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    """Stamps of a second; every twentieth request unlogged; two replicas whose names the log lacks."""
+    jobs, replica = served(poisson, 0.7, 1_500)
+    printed = {"1 s stamps": errors(jobs, replica, tick=1.0)}
+    logged = [job for job in jobs if job.number % 20]
+    printed["5 % unlogged"] = errors(logged, replica)
+    both: list[Job] = []
+    for at, seed in enumerate((3, 4)):
+        mine, one = served(poisson, 0.7, 750, seed)
+        both += [replace(job, number=job.number + 750 * at, replica=at) for job in mine]
+    unknown = log(both, replica=np.full(len(both), -1))
+    printed["replica unknown"] = errors(both, one, requests=unknown, cells=whole(unknown, 2))
+    with capsys.disabled():
+        print({name: {kind: round(value, 2) for kind, value in found.items()} for name, found in printed.items()})
+    assert all(np.isfinite(list(found.values())).all() for found in printed.values())
