@@ -134,7 +134,8 @@ def _side(side: str) -> str:
 def _component(name: str) -> str:
     """One cost of a month by its components: what the list gives, and what providers reported where that is booked."""
     source, reported = ("list_cost", "listed_as_reported") if name == "list_cost" else ("paid_cost", "paid_as_reported")
-    listed = f"CASE WHEN events.priced THEN costs.{source} ELSE 0 END"
+    # Without a row of sides there is nothing to multiply; a row whose cost is null is unknown.
+    listed = f"CASE WHEN costs.booking_period IS NULL THEN 0 ELSE costs.{source} END"
     return f"{listed} + coalesce(events.{reported}, 0) + coalesce(later.{name}, 0) AS {name}"
 
 
@@ -162,7 +163,6 @@ WITH quantities AS (
   SELECT booking_period, billing_currency, sum(events) AS events, sum(uncached_input_tokens) AS uncached_input_tokens,
          sum(cache_read_tokens) AS cache_read_tokens, sum(cache_writes) AS cache_write_tokens,
          sum(output_tokens) AS output_tokens,
-         bool_or(charge_status = 'priced' AND (sku_price_id IS NOT NULL OR basis = 'price_list')) AS priced,
          coalesce(sum(reported) FILTER (WHERE basis = 'reported'), 0) AS paid_as_reported,
          coalesce(sum(reported) FILTER (WHERE basis = 'reported' AND sku_price_id IS NULL), 0) AS listed_as_reported
   FROM quantities GROUP BY 1, 2

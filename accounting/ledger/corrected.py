@@ -11,7 +11,8 @@ LEFT JOIN (
   SELECT subject_id, subject_revision, count(*) AS lines,
          (sum(list_cost) * 1000000000000000)::bigint AS list_cost,
          (sum(contracted_cost) * 1000000000000000)::bigint AS contracted_cost,
-         array_agg(ARRAY[charge_status, seller, billing_currency, sku_price_id::text, list_sku_price_id::text, reason]
+         array_agg(ARRAY[charge_status, seller, billing_currency, sku_price_id::text, list_sku_price_id::text, reason,
+                         list_cost::text]
                    ORDER BY created_at DESC, charge_id DESC) FILTER (WHERE basis <> 'reversal') AS newest
   FROM charges
   WHERE tenant = :tenant AND subject_kind = 'event' AND charge_period_start < :until
@@ -33,7 +34,11 @@ CORRECTED = {
         "CASE WHEN corrections.newest IS NULL THEN e.list_sku_price_id ELSE corrections.newest[1][5]::bigint END"
     ),
     "reason": "CASE WHEN corrections.newest IS NULL THEN e.reason ELSE corrections.newest[1][6] END",
-    "list_cost_e15": _COST.format(name="list_cost"),
+    # The newest line of an event without a list price has no list cost, whatever the reversed lines before it add up to.
+    "list_cost_e15": (
+        "CASE WHEN corrections.newest IS NOT NULL AND corrections.newest[1][7] IS NULL THEN NULL "
+        f"ELSE {_COST.format(name='list_cost')} END"
+    ),
     "contracted_cost_e15": _COST.format(name="contracted_cost"),
     "lines": "coalesce(corrections.lines, 0)",
 }

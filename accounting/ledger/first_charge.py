@@ -100,7 +100,8 @@ def _reported(batch: pa.RecordBatch, columns: dict[str, pa.Array], mask: Flags) 
     """The columns where the provider's own cost is booked: contracted is what was reported, list stays what was calculated.
 
     What was calculated in another currency than the reported dollars can't stand beside them: such a row has no price row, as one
-    that no tariff prices.
+    that no tariff prices, and what was reported is its list cost too. A row of a contract for what the list doesn't price says
+    nothing of the list: its list cost is null.
     """
     texts = batch["reported_cost_usd"].to_pylist()
     costs = [to_minor(text, "reported_cost_usd") if taken else None for text, taken in zip(texts, mask, strict=True)]
@@ -108,17 +109,18 @@ def _reported(batch: pa.RecordBatch, columns: dict[str, pa.Array], mask: Flags) 
     listed = columns["list_cost_e15"]
     foreign = pc.and_(booked, pc.not_equal(columns["billing_currency"], "USD"))
     own = pc.if_else(foreign, pa.scalar(None, pa.int64()), listed)
+    rows = {
+        name: pc.if_else(foreign, pa.scalar(None, pa.int64()), columns[name])
+        for name in ("sku_price_id", "list_sku_price_id")
+    }
     return {
         "basis": pc.if_else(booked, pa.scalar("reported"), columns["basis"]),
         "charge_status": pc.if_else(booked, pa.scalar("priced"), columns["charge_status"]),
         "reason": pc.if_else(booked, pa.scalar(None, pa.string()), columns["reason"]),
-        "list_cost_e15": pc.if_else(booked, pc.coalesce(own, reported), listed),
+        "list_cost_e15": pc.if_else(booked, pc.if_else(rows["sku_price_id"].is_valid(), own, reported), listed),
         "contracted_cost_e15": pc.if_else(booked, reported, columns["contracted_cost_e15"]),
         "billing_currency": pc.if_else(booked, pa.scalar("USD"), columns["billing_currency"]),
-        **{
-            name: pc.if_else(foreign, pa.scalar(None, pa.int64()), columns[name])
-            for name in ("sku_price_id", "list_sku_price_id")
-        },
+        **rows,
     }
 
 

@@ -128,19 +128,20 @@ def rate_input(chunk: pa.RecordBatch) -> RateInput:
 def _now(chunk: pa.RecordBatch, rated: Rated) -> pa.RecordBatch:
     """What each event of the chunk costs now, in the columns of `Changed.rated`."""
     reported = pc.equal(chunk["basis"].cast(pa.string()), "reported")
-    unpriced = pa.array(rated.reason != 0)
+    held_currency, currency = chunk["billing_currency"].cast(pa.string()), rated.currency.cast(pa.string())
+    # A reported cost stays in its currency; what is calculated in another one can't stand beside it.
+    foreign = pc.and_(reported, pc.fill_null(pc.not_equal(currency, held_currency), False))
+    unpriced = pc.or_(pa.array(rated.reason != 0), foreign)
     listed = list_costs(rated, unpriced)
     contracted = pc.if_else(unpriced, pa.scalar(None, pa.int64()), pa.array(rated.contracted_cost))
     columns = {
         "charge_status": pc.if_else(pc.and_(unpriced, pc.invert(reported)), "unpriced", "priced"),
         "seller": pc.coalesce(rated.seller.cast(pa.string()), chunk["provider"].cast(pa.string())),
-        "billing_currency": pc.if_else(
-            pc.or_(unpriced, reported), chunk["billing_currency"].cast(pa.string()), rated.currency.cast(pa.string())
-        ),
+        "billing_currency": pc.if_else(pc.or_(unpriced, reported), held_currency, currency),
         "sku_price_id": pc.if_else(unpriced, pa.scalar(None, pa.int64()), pa.array(rated.sku_price_id)),
         "list_sku_price_id": list_rows(rated, unpriced),
-        # A reported cost stays what was reported; only the list cost beside it is calculated.
-        "list_cost_e15": pc.if_else(reported, pc.coalesce(listed, chunk["contracted_cost_e15"]), listed),
+        # A reported cost stays what was reported; only the list cost beside it is calculated (first_charge.py).
+        "list_cost_e15": pc.if_else(pc.and_(reported, unpriced), chunk["contracted_cost_e15"], listed),
         "contracted_cost_e15": pc.if_else(reported, chunk["contracted_cost_e15"], contracted),
         "reason": pc.if_else(reported, pa.scalar(None, pa.string()), reason_names(rated.reason)),
     }
