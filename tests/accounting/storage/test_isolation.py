@@ -121,6 +121,8 @@ def _subscription(tenant: str) -> dict[str, str]:
 
 
 BY_OWNER = (
+    "INSERT INTO fx_rates (tenant, rate_date, currency, per_eur, source, source_version) "
+    "VALUES (:tenant, '2026-07-01', 'USD', '1.25', :tenant, :tenant)",
     "INSERT INTO cost_basis_rules (tenant, provider, surface, basis) VALUES (:tenant, :tenant || '-provider', '', 'reported')",
     "INSERT INTO settlement_runs (tenant, run_id, started_at) VALUES (:tenant, :tenant || '-run', now())",
     "INSERT INTO purpose_policies (tenant, purpose, effective_from, statement_line) "
@@ -404,6 +406,7 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
         ("/v1/reports/margin", {"params": {**PERIOD, "group_by": "model"}}),
         ("/v1/reports/plan-profitability", {"params": PERIOD}),
     ],
+    ("GET", "/v1/fx-rate"): [("/v1/fx-rate", {"params": {"from": "EUR", "to": "EUR", "on": "2026-07-01"}})],
     ("GET", "/v1/plans"): [("/v1/plans", {})],
     ("PUT", "/v1/plans/{plan}"): [("/v1/plans/alpha-plan", {"json": {}})],
     ("GET", "/v1/subscriptions"): [("/v1/subscriptions", {}), ("/v1/subscriptions?plan=alpha-plan", {})],
