@@ -91,9 +91,7 @@ def withdraw_row(
     wanted = row_id(sku_price_id)
     with transaction(engine, tenant or NO_TENANT) as connection:
         moment = audit.begin(connection, at)
-        held = [
-            one for one in believed(connection) if one.tariff.tenant == tenant and one.tariff.sku_price_id == wanted
-        ]
+        held = [one for one in believed(connection, ids=[wanted]) if one.tariff.tenant == tenant]
         if not held:
             raise NotFound(f"sku_price_id={sku_price_id!r}: no such price row is in force here")
         say(connection, [Said(one.tariff, one.list_source, WITHDRAWN) for one in held], moment)

@@ -38,7 +38,9 @@ _BELIEVED = f"""
     FROM ({_NEWEST}) r JOIN tariffs t USING (sku_price_id)
     WHERE r.state <> '{WITHDRAWN}' AND (CAST(:every AS boolean) OR r.list_source = ANY(:sources))
       AND NOT (r.list_source = ANY(:without))
-      AND (CAST(:every_model AS boolean) OR t.model = ANY(:models)) AND (r.effective_until IS NULL OR NOT CAST(:open_only AS boolean))
+      AND (CAST(:every_model AS boolean) OR t.model = ANY(:models)) AND (CAST(:every_state AS boolean) OR r.state = ANY(:states))
+      AND (CAST(:seller AS text) IS NULL OR t.seller = :seller) AND (CAST(:every_id AS boolean) OR t.sku_price_id = ANY(:ids))
+      AND (r.effective_until IS NULL OR NOT CAST(:open_only AS boolean))
     ORDER BY t.sku_price_id, r.list_source
 """
 _NAMES = text(
@@ -106,13 +108,16 @@ def believed(
     *,
     without: Sequence[str] = (),
     models: Sequence[str] | None = None,
+    seller: str | None = None,
+    states: Sequence[str] | None = None,
+    ids: Sequence[int] | None = None,
     open_only: bool = False,
 ) -> list[HeldRow]:
     """Rows that are not withdrawn, as believed at a moment, in the order of their ids.
 
     Args:
         sources: only of these; None: of all but those in `without`.
-        models: only of these, as the sources name them; None: of all.
+        models, seller, states, ids: only of these, as the sources name them; None: of all.
         open_only: only rows without an end.
     """
     parameters = {
@@ -122,10 +127,15 @@ def believed(
         "without": list(without),
         "every_model": models is None,
         "models": list(models or ()),
+        "seller": seller,
+        "every_state": states is None,
+        "states": list(states or ()),
+        "every_id": ids is None,
+        "ids": list(ids or ()),
         "open_only": open_only,
     }
     rows = connection.execute(text(_BELIEVED), parameters).all()
-    whole = sources is None and models is None and not open_only
+    whole = not open_only and all(one is None for one in (sources, models, seller, states, ids))
     prices = read_prices(connection, None if whole else [row.sku_price_id for row in rows])
     return [HeldRow(_tariff(row, prices), row.list_source, row.state, row.record_id) for row in rows]
 

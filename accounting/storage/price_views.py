@@ -35,7 +35,7 @@ def prices(
         on: only rows in force at this instant; None: of all dates.
         known_at: as believed then; None: now.
     """
-    rows, names = _paid(engine, tenant, known_at)
+    rows, names = _paid(engine, tenant, known_at, seller, model)
     wanted = None
     if model is not None:
         known = known_names(alias for alias in names if alias.tenant is None)
@@ -142,10 +142,14 @@ def holds(row: Tariff, at: datetime) -> bool:
     return after and (row.effective_until is None or at < row.effective_until)
 
 
-def _paid(engine: Engine, tenant: str, known_at: datetime | None) -> Listed:
+def _paid(
+    engine: Engine, tenant: str, known_at: datetime | None, seller: str | None = None, model: str | None = None
+) -> Listed:
     with read_only(engine, tenant) as connection:
         refuse_unknown_past(connection, known_at)
-        held, heard = believed(connection, known_at), spoken(connection, known_at)
+        heard = spoken(connection, known_at)
+        models = None if model is None else sorted({model, *(name for _, name in _alike(heard, model, seller))})
+        held = believed(connection, known_at, models=models, seller=seller)
         signed = contracts.in_force(connection, known_at) if tenant else []
     rows, names = in_force(held, heard)
     own = [one.tariff for one in held if one.tariff.tenant is not None and one.state == STATED]
