@@ -19,10 +19,11 @@ from accounting.selfhosted.arrays import Ints
 _WEIGHT_LIMIT, _POOL_LIMIT, _AMOUNT_LIMIT = 1 << 50, 1 << 61, 1 << 62
 
 
-def apportion(total: int, weights: Ints, ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def apportion(total: int, weights: Ints, ids: npt.NDArray[Any], row: Ints | None = None) -> npt.NDArray[Any]:
     """Parts of `total` in proportion to `weights` (not negative, not all 0); they add up to it exactly. Ties to the smaller id.
 
-    Returns int64, or Python integers (dtype object) where a part may leave int64. A negative total is split by its magnitude.
+    `row`: which of the ids each weight has; None: one each, in order. Returns int64, or Python integers (dtype object) where a part
+    may leave int64. A negative total is split by its magnitude.
     """
     pool = sum(_sums(weights)) if weights.size else 0
     if weights.size and int(weights.min()) < 0:
@@ -40,7 +41,7 @@ def apportion(total: int, weights: Ints, ids: npt.NDArray[Any]) -> npt.NDArray[A
         parts = np.array([floor for floor, _ in pairs], dtype=object)
         remainders = np.array([remainder for _, remainder in pairs], dtype=object)
     left = magnitude - sum(int(part) for part in _sums(parts))
-    parts[_largest(remainders, left, ids)] += 1
+    parts[_largest(remainders, left, ids, row)] += 1
     return parts if total >= 0 else -parts
 
 
@@ -77,7 +78,7 @@ def _sums(parts: npt.NDArray[Any]) -> list[Any]:
     return [int((parts >> 32).sum()) << 32, int((parts & 0xFFFFFFFF).sum())]
 
 
-def _largest(remainders: npt.NDArray[Any], left: int, ids: npt.NDArray[Any]) -> Ints:
+def _largest(remainders: npt.NDArray[Any], left: int, ids: npt.NDArray[Any], row: Ints | None) -> Ints:
     """Places of the `left` largest remainders; among equal ones those of the smallest ids."""
     if left == 0:
         return np.zeros(0, np.int64)
@@ -85,5 +86,6 @@ def _largest(remainders: npt.NDArray[Any], left: int, ids: npt.NDArray[Any]) -> 
     above, equal = np.flatnonzero(remainders > edge), np.flatnonzero(remainders == edge)
     missing = left - above.size
     if missing < equal.size:
-        equal = equal[np.argsort(ids[equal], kind="stable")[:missing]]
+        tied = ids[equal if row is None else row[equal]]
+        equal = equal[np.argsort(tied, kind="stable")[:missing]]
     return np.concatenate([above, equal])

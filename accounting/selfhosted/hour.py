@@ -99,10 +99,9 @@ def settle_hour(
     direct_ps = exact_sum(lines.share_ps)
     direct, gap, idle = split_signed(bill, [direct_ps, flight * PS_PER_US - direct_ps, idle_us * PS_PER_US], pool)
     shares = direct_ps > 0
-    ids = request_id[lines.row]
     nothing = np.zeros(len(lines), np.int64)
     direct_cost, gap_cost, idle_cost = (
-        apportion(term, lines.share_ps, ids) if shares else nothing for term in (direct, gap, idle)
+        apportion(term, lines.share_ps, request_id, lines.row) if shares else nothing for term in (direct, gap, idle)
     )
     underfill = _underfill(found, lines, best_batch)
     empty = None if underfill is None else _whole_ps(underfill)

@@ -61,9 +61,9 @@ class Lines:
         """Requests in a step it was in, itself included."""
         return np.asarray(self.request_steps / self.step_shares)
 
-    def take(self, at: Ints) -> Lines:
-        """Some of the lines, in that order."""
-        return Lines(**{one.name: getattr(self, one.name)[at] for one in fields(self)})
+    def between(self, start: int, stop: int) -> Lines:
+        """Lines `start` to `stop`, not copied."""
+        return Lines(**{one.name: getattr(self, one.name)[start:stop] for one in fields(self)})
 
 
 def joined(parts: Sequence[Lines]) -> Lines:
@@ -128,4 +128,5 @@ def lines_of(
         "kv_share": kv_share,
         "quality": np.where(filled[row] | inferred, ESTIMATED, MEASURED).astype(np.int8),
     }
-    return Lines(**{name: column[at] for name, column in every.items()}), swept
+    whole = at.size == row.size
+    return Lines(**{name: column if whole else column[at] for name, column in every.items()}), swept

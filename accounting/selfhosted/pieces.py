@@ -8,7 +8,7 @@ import numpy as np
 
 from accounting.selfhosted.arrays import NO_TIME, Bools, Floats, Ints
 from accounting.selfhosted.events import sort_with_order
-from accounting.selfhosted.pool import Cells, Pool
+from accounting.selfhosted.pool import Cells, Pool, Stretches
 from accounting.selfhosted.requests import Evidence, Requests, steps_of
 
 
@@ -40,10 +40,10 @@ class Pieces:
         return len(self.row)
 
 
-def place(requests: Requests, cells: Cells) -> tuple[Ints, Ints]:
+def place(requests: Requests, cells: Cells, number: Ints) -> tuple[Ints, Ints]:
     """(row, cell) of every request and every stretch of its replica that it touches, by stretch.
 
-    Without an end a request is there when it came in; a moment on the edge belongs to what begins.
+    Without an end a request is there when it came in; a moment on the edge belongs to what begins. Stretches are numbered hour by hour.
     """
     start = _in_flight_from(requests.received_at, requests.prefill_started_at, requests.first_token_at)
     end = np.maximum(np.where(requests.completed_at == NO_TIME, start, requests.completed_at), start)
@@ -60,12 +60,12 @@ def place(requests: Requests, cells: Cells) -> tuple[Ints, Ints]:
     count = np.where(billed, np.maximum(last - first, 0), 0)
     row = np.repeat(np.arange(len(requests)), count)
     offset = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
-    cell = np.repeat(first, count) + offset
+    cell = number[np.repeat(first, count) + offset]
     order = np.argsort(cell.astype(np.int16) if len(cells) < 2**15 else cell, kind="stable")
     return row[order], cell[order]
 
 
-def in_order(requests: Requests, cells: Cells, row: Ints, cell: Ints, shift: int) -> Ints:
+def in_order(requests: Requests, cells: Stretches, row: Ints, cell: Ints, shift: int) -> Ints:
     """Placed rows of some stretches, each stretch's in order of first tokens; equal ones stay as they were."""
     begin = cells.start_at[cell]
     first = np.clip(requests.first_token_at[row], begin, cells.end_at[cell]) - begin
@@ -73,7 +73,7 @@ def in_order(requests: Requests, cells: Cells, row: Ints, cell: Ints, shift: int
     return row[order]
 
 
-def cut(requests: Requests, evidence: Evidence, pool: Pool, cells: Cells, row: Ints, cell: Ints) -> Pieces:
+def cut(requests: Requests, evidence: Evidence, pool: Pool, cells: Stretches, row: Ints, cell: Ints) -> Pieces:
     """The pieces of some placed rows; a window of no length is read as its microsecond."""
     begin, length = cells.start_at[cell], (cells.end_at - cells.start_at)[cell]
     ran = evidence.ran[row]

@@ -50,6 +50,25 @@ class Pool:
 
 
 @dataclass(frozen=True)
+class Stretches:
+    """Cells in any order, by column; see `Cells`."""
+
+    hour: Ints
+    start_at: Ints
+    end_at: Ints
+    replicas: Ints
+
+    def __len__(self) -> int:
+        return len(self.hour)
+
+    def by_hour(self, values: Ints) -> Ints:
+        """Sums by hour of what is given by stretch."""
+        found = np.zeros(int(self.hour.max()) + 1, np.int64)
+        np.add.at(found, self.hour, values)
+        return found
+
+
+@dataclass(frozen=True)
 class Cells:
     """Stretches of time that are billed, each of one scheduler. Sorted by replica and start; those of a replica don't overlap.
 
@@ -92,13 +111,16 @@ class Cells:
 
     def capacity_us(self) -> Ints:
         """Replica-microseconds paid for in each hour."""
-        return self.by_hour((self.end_at - self.start_at) * self.replicas)
+        return Stretches(self.hour, self.start_at, self.end_at, self.replicas).by_hour(
+            (self.end_at - self.start_at) * self.replicas
+        )
 
-    def by_hour(self, values: Ints) -> Ints:
-        """Sums by hour of what is given by stretch."""
-        found = np.zeros(self.hours, np.int64)
-        np.add.at(found, self.hour, values)
-        return found
+    def hour_by_hour(self) -> tuple[Stretches, Ints]:
+        """The stretches in order of hours, so that what is worked out hour by hour lies together; and the place of each cell there."""
+        order = np.lexsort((self.replica, self.hour))
+        place = np.empty(len(self), np.int64)
+        place[order] = np.arange(len(self))
+        return Stretches(*(one[order] for one in (self.hour, self.start_at, self.end_at, self.replicas))), place
 
     @staticmethod
     def of_hours(starts: Sequence[int], replicas: int) -> Cells:

@@ -35,7 +35,7 @@ class Attribution:
 
     Attributes:
         curve, policy: by which they were worked out; both stand on every charge.
-        lines: the shares.
+        lines: the shares, hour by hour.
         reason: int8 codes of REASONS, by request. extrapolated: charged beyond the curve's measured range.
         capacity_us: replica-microseconds paid for, by hour. in_flight_us, idle_us: worked out each by itself, together the same.
         unproven_us: in flight with nothing but failed requests that show no evidence of steps.
@@ -55,14 +55,13 @@ class Attribution:
 
     def lines_of(self, hour: int) -> Lines:
         """The lines of one pool hour."""
-        order, edges = self._by_hour
-        at = order[edges[hour] : edges[hour + 1]]
-        return self.lines if at.size == len(self.lines) else self.lines.take(at)
+        start, stop = self._edges[hour], self._edges[hour + 1]
+        return self.lines.between(start, stop)
 
     @cached_property
-    def _by_hour(self) -> tuple[Ints, Ints]:
-        order = np.argsort(self.lines.hour, kind="stable")
-        return order, np.searchsorted(self.lines.hour[order], np.arange(self.capacity_us.size + 1))
+    def _edges(self) -> list[int]:
+        edges: list[int] = np.searchsorted(self.lines.hour, np.arange(self.capacity_us.size + 1)).tolist()
+        return edges
 
 
 def attribute(
@@ -79,27 +78,28 @@ def attribute(
         requests = replace(requests, replica=np.full(len(requests), UNKNOWN))
     estimated = np.full(len(requests), fluid) if filled is None else filled | fluid
     charged = evidence.reason == CHARGED
-    row, cell = place(requests, cells)
-    lengths = cells.end_at - cells.start_at
-    idle = lengths * cells.replicas
+    stretches, number = cells.hour_by_hour()
+    row, cell = place(requests, cells, number)
+    lengths = stretches.end_at - stretches.start_at
+    idle = lengths * stretches.replicas
     in_flight, unproven = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
     shift = int(lengths.max()).bit_length()
     found: list[Lines] = []
     for chosen in _chunks(cell):
         of = cell[chosen]
-        pieces = cut(requests, evidence, pool, cells, in_order(requests, cells, row[chosen], of, shift + 1), of)
+        pieces = cut(requests, evidence, pool, stretches, in_order(requests, stretches, row[chosen], of, shift + 1), of)
         low, high = int(cell[chosen.start]), int(cell[chosen.stop - 1]) + 1
-        parts = cells.replicas[pieces.cell].astype(np.float64)
+        parts = stretches.replicas[pieces.cell].astype(np.float64)
         local = replace(pieces, cell=pieces.cell - low)
         lines, swept = lines_of(curve, pool, policy, requests, charged, estimated, local, parts, high - low, shift)
-        found.append(replace(lines, hour=cells.hour[lines.hour + low]))
+        found.append(replace(lines, hour=stretches.hour[lines.hour + low]))
         in_flight[low:high], unproven[low:high] = swept.in_flight_us, swept.unproven_us
-        idle[low:high] = idle_us(local, lengths[low:high], cells.replicas[low:high], shift)
+        idle[low:high] = idle_us(local, lengths[low:high], stretches.replicas[low:high], shift)
     lines = joined(found)
     billed = np.zeros(len(requests), np.bool_)
     billed[lines.row] = True
     reason = np.where(charged & ~billed, np.int8(NOT_BILLED), evidence.reason)
-    flight, idle, nobody = (cells.by_hour(one) for one in (in_flight, idle, unproven))
+    flight, idle, nobody = (stretches.by_hour(one) for one in (in_flight, idle, unproven))
     return Attribution(
         curve, policy, lines, reason, evidence.extrapolated & billed, cells.capacity_us(), flight, idle, nobody
     )

@@ -52,18 +52,18 @@ def state_of(
 ) -> State:
     """The state, from what each piece brings in at its events and takes out again. `parts`: replicas of each piece's stretch."""
     prefills, decodes = pieces.prefills.astype(np.int8), pieces.decodes.astype(np.int8)
-    prefilling = events.count(None, prefills, -prefills)
-    present = (prefilling + events.count(None, None, decodes, -decodes)).astype(np.float64)
+    prefilling, decoding = events.count(None, prefills, -prefills), events.count(None, None, decodes, -decodes)
+    present = (prefilling + decoding).astype(np.float64)
     busy = _busy(present, parts, events)
     weight, alive = loads.positions, np.maximum(windows.steps, 1.0)
+    one_each = bool((weight == pieces.decodes).all())
     context, slope = weight * loads.context, weight * loads.context_slope
-    contexts = (
-        events.total(None, None, context, -context) + events.total(None, None, slope, -slope) * events.middle
-    ) / busy
-    positions = events.total(None, None, weight, -weight) / busy
+    in_all = events.total(None, None, context, -context) + events.total(None, None, slope, -slope) * events.middle
+    contexts = in_all / busy
+    positions = (decoding if one_each else events.total(None, None, weight, -weight)) / busy
     work = windows.own / alive
     prefill = events.total(None, work, -work) / busy
-    held = _held(pieces, loads, events) / busy
+    held = _held(pieces, loads, events, in_all if one_each and loads.held is loads.context else None) / busy
     tokens = positions
     if curve.moe:
         tokens = positions + events.total(None, windows.tokens, -windows.tokens) / busy
@@ -90,9 +90,11 @@ def _busy(present: Floats, parts: Floats, events: Events) -> Floats:
     return np.clip(present, 1.0, parts[events.order % (events.size // 4)])
 
 
-def _held(pieces: Pieces, loads: Load, events: Events) -> Floats:
-    """KV tokens held by all in the step; a prompt holds its blocks from admission."""
+def _held(pieces: Pieces, loads: Load, events: Events, contexts: Floats | None) -> Floats:
+    """KV tokens held by all in the step; a prompt holds its blocks from admission. `contexts`: what decoding ones hold, if known."""
     prompt = np.where(pieces.prefills, loads.held + loads.held_slope * pieces.first, 0.0)
+    if contexts is not None:
+        return np.maximum(contexts + events.total(None, prompt, -prompt), 1.0)
     kept = np.where(pieces.decodes, loads.held, 0.0)
     slope = np.where(pieces.decodes, loads.held_slope, 0.0)
     now = events.total(None, prompt, kept - prompt, -kept) + events.total(None, None, slope, -slope) * events.middle

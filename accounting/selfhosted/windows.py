@@ -55,7 +55,8 @@ def load(pieces: Pieces, context: Floats, shared: Floats, output: Floats, growth
     slope = np.where(pieces.decodes, growth * (pieces.step_to - pieces.step_from) / length, 0.0)
     at_zero = context + growth * (pieces.step_from - 0.5) + (width + 1) / 2 - slope * pieces.first
     peak = context - shared + output
-    return Load(at_zero, slope, at_zero - shared, slope, np.where(pieces.decodes, width, 0.0), peak)
+    held = at_zero - shared if bool(shared.any()) else at_zero
+    return Load(at_zero, slope, held, slope, np.where(pieces.decodes, width, 0.0), peak)
 
 
 def predict(
