@@ -383,6 +383,7 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
         ("/v1/usage/events/alpha-unpriced/revisions", {"json": event("alpha-unpriced")})
     ],
     ("GET", "/v1/usage/events/{event_id}/charge"): [("/v1/usage/events/alpha-priced/charge", {})],
+    ("GET", "/v1/usage/events/{event_id}/explain"): [("/v1/usage/events/alpha-priced/explain", {})],
     ("POST", "/v1/usage/{format}"): [
         ("/v1/usage/openai_chat", {"json": _chat("alpha")}),
         ("/v1/usage/auto", {"json": [_chat("alpha"), {}]}),
@@ -431,6 +432,10 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("GET", "/v1/prices/proposals"): [("/v1/prices/proposals", {})],
     ("GET", "/v1/prices/disagreements"): [("/v1/prices/disagreements", {})],
     ("GET", "/v1/prices/imports"): [("/v1/prices/imports", {})],
+    ("GET", "/v1/prices/impact"): [("/v1/prices/impact?days=3660", {})],
+    ("POST", "/v1/prices/reprice"): [
+        ("/v1/prices/reprice", {"json": {"from": "2026-01-01", "to": "2027-01-01", "apply": False}})
+    ],
     ("GET", "/v1/prices/diff"): [("/v1/prices/diff?known_at=2999-01-01", {})],
     ("POST", "/v1/prices"): [("/v1/prices", {"json": {"rows": [_price("alpha")]}})],
     ("POST", "/v1/prices/imports"): [
