@@ -11,8 +11,8 @@ from probe.fit.folds import held_out
 from probe.fit.identify import INSIDE, identify
 from probe.fit.model import Experts, Form, Model, fit_model
 
-# The residual must beat the plain terms by this share of their held-out error, else the simpler model stands.
-_WORTH = 0.1
+# The residual must beat the plain terms by this share of their held-out error, and by a thousandth at least; else the simpler stands.
+_WORTH, _NOTICEABLE = 0.1, 0.001
 _FOLDS = ("leave_one_batch", "leave_one_context")
 
 
@@ -46,7 +46,9 @@ def _choose(points: Sequence[Point], experts: Experts) -> tuple[Form, dict[str, 
     plain = held_out(points, experts, "parametric")
     corrected = held_out(points, experts, "parametric+residual")
     folds = [name for name in _FOLDS if name in plain]
-    if folds and all(corrected[name].mape < (1 - _WORTH) * plain[name].mape for name in folds):
+    if folds and all(
+        plain[name].mape - corrected[name].mape > max(_WORTH * plain[name].mape, _NOTICEABLE) for name in folds
+    ):
         return "parametric+residual", corrected
     return "parametric", plain
 

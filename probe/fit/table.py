@@ -45,15 +45,24 @@ def context_of(run: Served) -> float:
     return run.input_tokens + run.output_tokens / 2
 
 
-def fit_table(runs: Sequence[Served], by_concurrency: bool = True) -> Table:
-    """Table over (concurrency kept, context), or over the measured batch where runs are open-loop. Runs of one cell are averaged
-    by median. Raises CurveRefused naming what is missing."""
-    closed = by_concurrency and all(run.concurrency and run.request_rate is None for run in runs)
+def fit_table(runs: Sequence[Served]) -> Table:
+    """Table over (concurrency kept, context), or over the measured batch where runs are open-loop.
+
+    Runs of one cell are averaged by median. Where the server's cache hits were counted, users work through growing contexts: there one
+    context stands for all (its median), and a step is what a user waited for a token, everything included. Raises CurveRefused
+    naming what is missing.
+    """
+    closed = all(run.concurrency and run.request_rate is None for run in runs)
+    sessions = closed and all(run.cache_hit_share is not None for run in runs)
+    typical = round(float(np.median([context_of(run) for run in runs])))
     rows = []
     for run in runs:
         step, batch = step_seconds(run), run.concurrency if closed else batch_of(run)
+        if sessions and run.output_tokens_per_second and batch:
+            step = batch / run.output_tokens_per_second
         if step and batch:
-            rows.append((round(float(batch), 3), round(context_of(run)), step, run.ttft_median or run.ttft_mean))
+            context = typical if sessions else round(context_of(run))
+            rows.append((round(float(batch), 3), context, step, run.ttft_median or run.ttft_mean))
     if len(rows) < 2:
         raise CurveRefused(
             "served", len(rows), "at least two runs with TPOT or ITL and a concurrency or throughput are needed"
@@ -64,8 +73,17 @@ def fit_table(runs: Sequence[Served], by_concurrency: bool = True) -> Table:
     notes = ["equal shares of a step: a table knows no terms of its own"]
     if not closed:
         notes.append("batch is output tokens a second times TPOT: measured in flight, not offered")
+    if sessions:
+        notes += ["a step is users over output tokens a second: prefill, waiting and failed work included", _hits(runs)]
     errors = {} if held is None else {"leave_one_point": held}
     return Table(steps, first, Fit(chosen="table", errors=errors, notes=notes))
+
+
+def _hits(runs: Sequence[Served]) -> str:
+    """From which load on the cache stops helping."""
+    shares = sorted((run.concurrency or 0.0, run.cache_hit_share or 0.0) for run in runs)
+    (few, high), (many, low) = shares[0], min(shares, key=lambda one: one[1])
+    return f"cache hits fall from {high:.0%} at {few:g} to {low:.0%} at {many:g}"
 
 
 def leave_one_point(rows: Sequence[tuple[float, float, float, float | None]]) -> Error | None:

@@ -1,0 +1,82 @@
+"""What does a result of vLLM's serving benchmark say? (`vllm bench serve --save-result`, and InferenceX's copies of it)
+
+Its TPOT is (end to end - first token) / (output - 1); its ITL is by chunk, so several tokens may stand in one. Keys that end in _ms are
+milliseconds, the same keys without are seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from probe.curve.errors import CurveRefused
+from probe.curve.schema import Metric, ResultFile, Served
+from probe.imports.common import Given, check_units, number, read_json, seconds, setup
+
+TPOT = "(end to end - first token) / (output tokens - 1): the first token is not in it"
+ITL = "between stream chunks: several tokens may share one"
+
+
+def run_of(record: Mapping[str, Any], where: str) -> Served:
+    """One run. Raises CurveRefused where lengths are missing or units contradict each other."""
+    completed = number(record, "completed", "successful_requests")
+    total_in, total_out = number(record, "total_input_tokens"), number(record, "total_output_tokens")
+    if not completed or total_in is None or not total_out:
+        raise CurveRefused(
+            "completed", record.get("completed"), f"{where}: a run with completed requests and token totals"
+        )
+    rate = number(record, "request_rate")
+    run = Served(
+        input_tokens=total_in / completed,
+        output_tokens=total_out / completed,
+        concurrency=number(record, "max_concurrency"),
+        request_rate=rate,
+        requests=int(completed),
+        failed=None if record.get("failed") is None else int(record["failed"]),
+        duration=number(record, "duration"),
+        output_tokens_per_second=number(record, "output_throughput"),
+        total_tokens_per_second=number(record, "total_token_throughput"),
+        requests_per_second=number(record, "request_throughput"),
+        e2e_median=seconds(record, "median_e2el"),
+        label=where,
+        **latencies(record),
+    )
+    return check_units(run, where)
+
+
+def latencies(record: Mapping[str, Any]) -> dict[str, float | None]:
+    """TTFT, TPOT and ITL in seconds by the record's names."""
+    return {
+        f"{name}_{aggregate}": seconds(record, f"{aggregate}_{name}")
+        for name in ("ttft", "tpot", "itl")
+        for aggregate in ("median", "mean", "p99")
+    }
+
+
+def metrics(tool: str, version: str | None = None) -> list[Metric]:
+    """What its figures mean."""
+    return [
+        Metric(name="ttft", tool=tool, tool_version=version, definition="from sending, client queueing left out"),
+        Metric(name="tpot", tool=tool, tool_version=version, definition=TPOT),
+        Metric(name="itl", tool=tool, tool_version=version, definition=ITL),
+    ]
+
+
+def read(path: Path, given: Given) -> list[ResultFile]:
+    """One file, or a folder of runs of one setup."""
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    records = [(one, read_json(one)) for one in files]
+    if not records:
+        raise CurveRefused("file", str(path), "no JSON file is here")
+    first = records[0][1]
+    models = {str(record.get("model_id")) for _, record in records}
+    if len(models) > 1:
+        raise CurveRefused("model_id", sorted(models), "one setup at a time is imported")
+    base = setup(
+        path.stem, given, path, model=first.get("model_id"), gpu=None, engine=first.get("backend"), at=first.get("date")
+    )
+    served = [run_of(record, one.name) for one, record in records]
+    return [msgspec.structs.replace(base, served=served, metrics=metrics("vllm bench serve"))]

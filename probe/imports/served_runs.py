@@ -1,0 +1,113 @@
+"""What do vllm-cost-meter's served runs say, and what did a token cost under their rule and under ours?
+
+Their rule puts the whole hour on output tokens: price / (output tokens an hour), input is free. Ours splits the same hour: input
+tokens bear their own prefill time, output tokens the rest; both times their counts are the bill again.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from probe.curve.errors import CurveRefused
+from probe.curve.schema import Metric, ResultFile, Served
+from probe.curve.terms import Terms
+from probe.imports.bench_serve import TPOT
+from probe.imports.common import Given, number, required, setup
+
+_UNQUANTISED = ("float16", "bfloat16", "float32")
+
+
+@dataclass(frozen=True)
+class Restated:
+    """Dollars per million tokens of one run at a price an hour of all its GPUs.
+
+    Attributes:
+        theirs: all on output.
+        plain: over input and output alike.
+        input, output: own prefill time on input, the rest on output.
+    """
+
+    theirs: float
+    plain: float
+    input: float
+    output: float
+
+
+def read(path: Path, given: Given) -> list[ResultFile]:
+    """One result file a configuration. Lengths of prompts are not in the file: --input-tokens."""
+    rows: dict[str, list[Mapping[str, str]]] = {}
+    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+        rows.setdefault(row["config"], []).append(row)
+    if not rows:
+        raise CurveRefused("file", str(path), "no row is here")
+    return [_result(name, some, path, given) for name, some in rows.items()]
+
+
+def their_cost(row: Mapping[str, str]) -> float:
+    """Dollars per million output tokens under their rule; `gpu_cost_hr` is of all GPUs of the run."""
+    return float(row["gpu_cost_hr"]) / (float(row["tps_output"]) * 3600 / 1e6)
+
+
+def restate(run: Served, price_per_hour: float, terms: Terms) -> Restated:
+    """Both rules for one run; `terms` say what a prompt's own prefill takes (a floor where they are composed)."""
+    requests, output = run.requests_per_second, run.output_tokens_per_second
+    if not requests or not output:
+        raise CurveRefused("requests_per_second", requests, "a run with requests and output tokens a second is needed")
+    inputs = requests * run.input_tokens
+    own = requests * float(terms.prefill(np.float64(run.input_tokens), np.float64(0.0)))
+    if own > 1:
+        raise CurveRefused(
+            "terms", own, "prefill alone would take more than the time there was: not this setup's curve"
+        )
+    second = price_per_hour / 3600 * 1e6
+    return Restated(second / output, second / (inputs + output), second * own / inputs, second * (1 - own) / output)
+
+
+def _result(name: str, rows: list[Mapping[str, str]], path: Path, given: Given) -> ResultFile:
+    first = rows[0]
+    base = setup(
+        f"served-{name}",
+        given,
+        path,
+        model=first["model"],
+        gpu=first["hardware"],
+        engine=first["engine"],
+        gpus=int(first["gpus"]),
+        at=given.measured_at or "unknown",
+    )
+    precision = first["precision"]
+    quantised = None if precision in _UNQUANTISED else precision
+    model = msgspec.structs.replace(base.model, dtype=precision, quantization=quantised)
+    served = [_run(row, given) for row in sorted(rows, key=lambda row: float(row["rps"]))]
+    tags = [Metric(name="tpot", tool="vllm bench serve", definition=TPOT, aggregate="median", unit="ms")]
+    return msgspec.structs.replace(base, model=model, served=served, metrics=tags)
+
+
+def _run(row: Mapping[str, str], given: Given) -> Served:
+    requests, output = float(row["request_throughput"]), float(row["tps_output"])
+    return Served(
+        input_tokens=float(required("input_tokens", given.input_tokens)),
+        output_tokens=output / requests,
+        request_rate=float(row["rps"]),
+        ttft_mean=float(row["ttft_mean_ms"]) / 1e3,
+        ttft_median=float(row["ttft_p50_ms"]) / 1e3,
+        ttft_p99=float(row["ttft_p99_ms"]) / 1e3,
+        tpot_median=float(row["tpot_p50_ms"]) / 1e3,
+        e2e_median=float(row["e2el_p50_ms"]) / 1e3,
+        output_tokens_per_second=output,
+        requests_per_second=requests,
+        utilisation=_share(row),
+        power_w=number(row, "gpu_power_w"),
+        label=f"{row['config']} {row['rps']}/s",
+    )
+
+
+def _share(row: Mapping[str, str]) -> float | None:
+    percent = number(row, "gpu_util_pct")
+    return None if percent is None else percent / 100

@@ -1,0 +1,67 @@
+"""Do InferenceX's points come in with the right units, and does a curve that falls stay one that falls?"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from probe.curve.curve import CurveDocument
+from probe.curve.errors import CurveRefused
+from probe.curve.schema import ResultFile
+from probe.fit.result import with_curve
+from probe.imports.bench_serve import run_of
+from probe.imports.common import Given
+from probe.imports.formats import read_foreign
+from tests.shared_data import shared
+
+FOLDERS = ("bench_serve_json", "multinode_bench_serve", "together_b200")
+
+
+def read(name: str) -> list[ResultFile]:
+    return read_foreign("inferencex", shared("inferencex") / name, Given(gpu=None if "csv" in name else "b200"))
+
+
+def test_the_table_of_points_imports_whole() -> None:
+    assert sum(len(one.served) for one in read("throughput_points.csv")) == 153
+
+
+def test_raw_files_and_the_table_agree_whatever_their_unit() -> None:
+    """Seconds in 124 files, milliseconds in 29: the same 153 first tokens and paces as in the table, which is in seconds."""
+    table = {run.label: run for one in read("throughput_points.csv") for run in one.served}
+    raw = [(f"{folder}/{run.label}", run) for folder in FOLDERS for one in read(folder) for run in one.served]
+    assert len(raw) == 153
+    for name, run in raw:
+        assert run.ttft_median == pytest.approx(table[name].ttft_median, rel=1e-2), name
+        assert run.tpot_median == pytest.approx(table[name].tpot_median, rel=1e-2), name
+        assert run.output_tokens_per_second == pytest.approx(table[name].output_tokens_per_second, rel=1e-3), name
+
+
+def test_a_run_whose_parts_do_not_make_its_whole_is_refused() -> None:
+    """20 s end to end against 3,000 + 127 * 0.14: the first token was meant in milliseconds."""
+    record = {
+        "completed": 1,
+        "total_input_tokens": 10,
+        "total_output_tokens": 128,
+        "median_ttft": 3000,
+        "median_tpot": 0.14,
+        "median_e2el": 20,
+    }
+    with pytest.raises(CurveRefused, match="units"):
+        run_of(record, "x")
+
+
+def test_cache_collapse_on_agentic_work_stays_visible() -> None:
+    """B200, tensor parallel 4, no offload: output tokens a second by users as served, up and down; hits fall from 95 % to 7 % at 24."""
+    agentic = [one for one in read("agentic_agg_json") if "b200-vllm-tp4ep4-offload-off" in one.result_id]
+    assert len(agentic) == 1
+    result = with_curve(agentic[0])
+    curve = CurveDocument.of(json.loads(json.dumps(result.curve)))
+    users = np.array([run.concurrency for run in result.served], float)
+    served = np.array([run.output_tokens_per_second for run in result.served], float)
+    shown = curve.answer(users, curve.file["domain"]["context"][0]).throughput
+    np.testing.assert_allclose(shown, served, rtol=1e-9)
+    assert (np.diff(shown) < 0).any()
+    assert result.fit is not None
+    assert any("cache hits fall from 95% at 1 to 0%" in note for note in result.fit.notes)

@@ -1,0 +1,46 @@
+"""Do kernel tables compose to curves that hold on batches they have not seen?"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from accounting.selfhosted.curve_json import load_curve
+from probe.curve.errors import CurveRefused
+from probe.curve.schema import ResultFile
+from probe.fit.result import with_curve
+from probe.imports.common import Given
+from probe.imports.formats import read_foreign
+from tests.shared_data import shared
+
+
+def composed(model: str, device: str) -> ResultFile:
+    [found] = read_foreign("op-tables", shared("op-tables") / f"{device}_sxm", Given(model=model))
+    return with_curve(found)
+
+
+@pytest.mark.parametrize("device", ["h200", "h100"])
+@pytest.mark.parametrize(
+    ("model", "limit"), [("Qwen3-8B", 0.05), ("Llama-3.1-8B", 0.05), ("Qwen3-30B-A3B", 0.09), ("Mixtral-8x7B", 0.09)]
+)
+def test_a_batch_left_out_is_predicted(model: str, device: str, limit: float) -> None:
+    result = composed(model, device)
+    assert result.fit is not None
+    assert result.fit.errors["leave_one_batch"].mape <= limit
+    assert result.fit.errors["leave_one_batch"].n == 74
+    curve = load_curve(json.dumps(result.curve))
+    assert curve.header.floor
+    assert any("floor" in note for note in result.fit.notes)
+
+
+def test_what_the_tables_do_not_hold_is_refused() -> None:
+    with pytest.raises(CurveRefused, match="multi-head latent attention"):
+        read_foreign("op-tables", shared("op-tables") / "h200_sxm", Given(model="DeepSeek-V3"))
+
+
+def test_the_composed_step_is_the_sum_of_its_kernels() -> None:
+    """Qwen3-8B on H200, batch 1 at 2,048: 36 layers of QKV, O, gate, up, down and attention, then the head scaled from 65,536."""
+    result = composed("Qwen3-8B", "h200")
+    [step] = [p for p in result.points if p.kind == "decode" and p.batch == 1 and p.context_sum == 2048]
+    assert step.seconds == pytest.approx(0.00501, rel=0.02)

@@ -1,0 +1,78 @@
+"""Do served runs import with their units, their published cost under their rule, and a cost under ours that is the bill again?"""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from accounting.selfhosted.curve_json import load_curve
+from probe.curve.curve import CurveDocument
+from probe.curve.errors import CurveRefused
+from probe.curve.schema import ResultFile, Served
+from probe.curve.terms import Terms
+from probe.fit.result import with_curve
+from probe.fit.served_gap import gap_at
+from probe.imports.common import Given
+from probe.imports.formats import read_foreign
+from probe.imports.served_runs import restate, their_cost
+from tests.shared_data import shared
+
+
+def runs() -> list[ResultFile]:
+    return read_foreign("served-runs", shared("served-runs/master_results.csv"), Given(input_tokens=512))
+
+
+def llama() -> list[Served]:
+    return next(one for one in runs() if one.result_id == "served-C1").served
+
+
+def test_all_runs_import_by_configuration() -> None:
+    found = runs()
+    assert (len(found), sum(len(one.served) for one in found)) == (20, 140)
+    assert {one.device.count for one in found} == {1, 2, 4}
+    assert next(one for one in found if one.result_id == "served-C2").model.quantization == "fp8"
+
+
+def test_the_published_cost_comes_out_under_their_rule() -> None:
+    rows = list(csv.DictReader(shared("served-runs/master_results.csv").read_text().splitlines()))
+    assert max(abs(their_cost(row) / float(row["c_eff_per_mtok"]) - 1) for row in rows) < 1e-9
+
+
+def test_under_our_rule_input_and_output_together_are_the_bill() -> None:
+    """10 requests a second of 500 in and 100 out at 3.60 dollars an hour: 0.001 dollars a second; theirs 1.00 a million output.
+
+    A prompt's own prefill takes 500 * 2e-5 = 0.01 s, so 10 % of the second: 0.0001 over 5,000 tokens is 0.02 a million input,
+    0.0009 over 1,000 is 0.90 a million output; over all 6,000 tokens alike 0.1667.
+    """
+    run = Served(input_tokens=500, output_tokens=100, requests_per_second=10, output_tokens_per_second=1000)
+    found = restate(run, 3.60, Terms(t_0=0.005, a=0, c=0, d=2e-5, f=0, r=0))
+    assert (found.theirs, found.plain, found.input, found.output) == pytest.approx((1.0, 1 / 6, 0.02, 0.9))
+
+
+def test_prompt_lengths_must_be_given() -> None:
+    with pytest.raises(CurveRefused, match="--input-tokens"):
+        read_foreign("served-runs", shared("served-runs/master_results.csv"), Given())
+
+
+def test_the_floor_is_right_at_low_load_and_half_at_saturation() -> None:
+    """Served Llama-3.1-8B on H100: 6.56 ms a token at one request a second, 59.8 ms at 200."""
+    given = Given(model="Llama-3.1-8B")
+    [floor] = read_foreign("op-tables", shared("op-tables") / "h100_sxm", given)
+    curve = CurveDocument.of(with_curve(floor).curve or {})
+    gaps = {run.request_rate: gap_at(curve, run) for run in llama()}
+    assert gaps[1] == pytest.approx(1.0, abs=0.10)
+    assert 0.35 < gaps[200] < 0.60
+
+
+def test_a_curve_of_the_runs_themselves_states_its_held_out_error() -> None:
+    found = with_curve(next(one for one in runs() if one.result_id == "served-C1"))
+    assert found.fit is not None
+    assert found.fit.errors["leave_one_point"].mape < 0.10
+    curve = load_curve(json.dumps(found.curve))
+    assert curve.form == "table"
+    assert not curve.header.floor
+    steps = np.array([run.tpot_median for run in llama()], float)
+    assert float(curve.steps.values.min()) == pytest.approx(steps.min())

@@ -1,0 +1,46 @@
+"""Do two ceilings explain NVIDIA's published static batches, and does the memory formula find their batches?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from probe.imports.trtllm import ceilings, read_runs
+from tests.shared_data import shared
+
+
+def test_a_row_left_out_is_predicted_within_five_percent_on_average() -> None:
+    runs = read_runs(shared("published-throughput/trtllm_static_batch.csv"))
+    left_out = [ceilings([run for run in runs if run.gpu == gpu]).left_out for gpu in ("a100_fp16", "h100_fp8")]
+    errors = np.abs(np.concatenate(left_out))
+    assert errors.size == 13
+    assert float(errors.mean()) <= 0.05
+
+
+def test_fitted_ceilings_stay_below_the_devices_own() -> None:
+    """A100 80 GB: 2.04 TB/s and 312 TFLOP/s at FP16; H100: 3.35 TB/s and 1,979 TFLOP/s at FP8."""
+    runs = read_runs(shared("published-throughput/trtllm_static_batch.csv"))
+    for gpu, bandwidth, operations in (("a100_fp16", 2.04e12, 312e12), ("h100_fp8", 3.35e12, 1979e12)):
+        found = ceilings([run for run in runs if run.gpu == gpu])
+        assert bandwidth / 2 < found.bytes_per_second < bandwidth
+        assert operations / 3 < found.operations_per_second < operations
+
+
+def test_achievable_batches_are_the_published_ones_where_the_room_was_used() -> None:
+    runs = read_runs(shared("published-throughput/trtllm_static_batch.csv"))
+    below = [(run.gpu, run.model, run.input_tokens, run.output_tokens) for run in runs if not run.at_capacity]
+    assert below == [("h100_fp8", "gpt-j-6b", 2048, 128), ("h100_fp8", "llama-7b", 2048, 128)]
+    ratios = [run.achievable_batch / run.batch for run in runs if run.at_capacity]
+    assert len(ratios) == 11
+    assert min(ratios) >= 0.88
+    assert max(ratios) <= 1.35
+
+
+def test_the_room_of_a_sequence_by_hand() -> None:
+    """Llama-7B FP16, 128 + 2,048 tokens: (76e9 - 2 * 6,738,149,376) / (524,288 * 2,176) = 54.8."""
+    [run] = [
+        r
+        for r in read_runs(shared("published-throughput/trtllm_static_batch.csv"))
+        if r.batch == 60 and r.model == "llama-7b"
+    ]
+    assert run.achievable_batch == pytest.approx(54)
