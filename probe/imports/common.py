@@ -64,7 +64,7 @@ def check_units(run: Served, where: str) -> Served:
     pace = run.tpot_median or run.tpot_mean
     if run.e2e_median and run.ttft_median and pace and run.output_tokens > 1:
         expected = run.ttft_median + pace * (run.output_tokens - 1)
-        if not 0.2 < run.e2e_median / expected < 5:
+        if not 0.1 < run.e2e_median / expected < 10:
             raise CurveRefused("units", where, f"end to end {run.e2e_median:g} s, but its parts make {expected:g} s")
     return run
 

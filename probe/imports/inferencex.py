@@ -101,15 +101,17 @@ def _agentic(record: Mapping[str, Any], where: str) -> Served:
 
 
 def _nested(record: Mapping[str, Any], where: str) -> Served:
+    """Outputs may end early, so their length is what was served, not the `osl` that was asked for."""
     inner = record["metrics"]
+    output, requests = number(inner, "output_token_throughput"), number(inner, "request_throughput")
     run = Served(
         input_tokens=float(record["isl"]),
-        output_tokens=float(record["osl"]),
+        output_tokens=output / requests if output and requests else float(record["osl"]),
         concurrency=number(record, "conc"),
         requests=int(inner["successful_requests"]),
-        output_tokens_per_second=number(inner, "output_token_throughput"),
+        output_tokens_per_second=output,
         total_tokens_per_second=number(inner, "total_token_throughput"),
-        requests_per_second=number(inner, "request_throughput"),
+        requests_per_second=requests,
         e2e_median=seconds(inner, "median_e2el"),
         power_w=number(record.get("gpu") or {}, "total_avg_power_w"),
         label=where,

@@ -1,0 +1,84 @@
+"""What do two curves say side by side: pace, throughput, dollars at a GPU price, room and quality?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from probe.curve.curve import CurveDocument
+from probe.curve.schema import Quality, ResultFile
+
+
+@dataclass(frozen=True)
+class Row:
+    """One point of one curve. Attributes:
+
+    step, ttft: seconds; ttft None where the form can't say. throughput: output tokens a second of the batch.
+    dollars: per million output tokens of full batches, at the price given; None without a price, and for a floor.
+    extrapolated: beyond what was measured.
+    """
+
+    batch: int
+    context: int
+    step: float
+    throughput: float
+    ttft: float | None
+    dollars: float | None
+    extrapolated: bool
+
+
+def rows_of(curve: CurveDocument, points: list[tuple[int, int]], gpu_hour: float | None, gpus: int = 1) -> list[Row]:
+    """The curve at (batch, context) points; `gpu_hour` dollars an hour of one GPU."""
+    batch, context = (np.array(axis, float) for axis in zip(*points, strict=True))
+    found = curve.answer(batch, context, "flag")
+    rows = []
+    for index, (b, s) in enumerate(points):
+        first, pace = float(found.ttft[index]), float(found.throughput[index])
+        priced = gpu_hour is not None and not curve.floor
+        dollars = (gpu_hour or 0.0) * gpus / 3600 / pace * 1e6 if priced else None
+        beyond = bool(found.extrapolated[index])
+        rows.append(Row(b, s, float(found.step[index]), pace, None if np.isnan(first) else first, dollars, beyond))
+    return rows
+
+
+def common_points(curves: list[CurveDocument]) -> list[tuple[int, int]]:
+    """Powers of two of batch and of context that all the curves measured; the corners of the first where that is nothing."""
+    domains = [curve.file["domain"] for curve in curves]
+    low = {axis: max(domain[axis][0] for domain in domains) for axis in ("batch", "context")}
+    high = {axis: min(domain[axis][1] for domain in domains) for axis in ("batch", "context")}
+    batches, contexts = (_powers(low[axis], high[axis]) for axis in ("batch", "context"))
+    found = [(b, s) for s in contexts for b in batches]
+    first = domains[0]
+    return found or [(int(b), int(s)) for s in first["context"] for b in first["batch"]]
+
+
+def warnings(a: ResultFile, b: ResultFile) -> list[str]:
+    """What a reader must know before comparing costs."""
+    found = []
+    for result in (a, b):
+        file = result.curve or {}
+        if file.get("behaviour_changing"):
+            found.append(
+                f"{result.result_id}: answers differ from the unchanged model's ({_quality(result.quality)}); evaluate the workload again"
+            )
+        if file.get("floor"):
+            found.append(f"{result.result_id}: composed from kernel times, a floor: no dollars are shown")
+        if file.get("form") == "table":
+            found.append(f"{result.result_id}: served points, equal shares of a step")
+    return found
+
+
+def _quality(quality: Quality | None) -> str:
+    if quality is None or quality.kl_mean is None:
+        return "KL not measured"
+    parts: list[Any] = [f"KL mean {quality.kl_mean:.4g}"]
+    parts += [f"p99 {quality.kl_p99:.4g}"] if quality.kl_p99 is not None else []
+    parts += [f"top-1 flips {quality.top1_flips:.2%}"] if quality.top1_flips is not None else []
+    parts += [f"perplexity x{quality.perplexity_ratio:.4f}"] if quality.perplexity_ratio is not None else []
+    return ", ".join(parts)
+
+
+def _powers(low: float, high: float) -> list[int]:
+    return [2**power for power in range(0, 24, 2) if low <= 2**power <= high]
