@@ -1,7 +1,8 @@
 """What did serving cost, by month, seller and model, and on which line of the statement does it belong?
 
 The total is all spend of the period, on every line, so it equals the ledger; the lines below cost of revenue are there so that it
-does. Read from a rollup alone (source.py says which), so that the time taken does not follow the number of events.
+does. Read from a rollup alone (source.py says which), so that the time taken does not follow the number of events; what the rollups
+can't tell apart (coverage.py, unlisted.py) has an index of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from accounting.reports.reconcile import Control, control, footer
 from accounting.reports.slices import Slice, labels, slices
 from accounting.reports.statement_lines import LINES, UNMAPPED, PurposePolicy, read_policy
 from accounting.reports.sums import COSTS, Sums
+from accounting.reports.unlisted import unlisted
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
@@ -62,6 +64,7 @@ def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) 
             found, converter = sums.converted(parts, query.currency)
         checked = control(connection, context, query)
         waiting = set_apart(connection, context, query.since, query.until)
+        without_list = unlisted(connection, context, query.since, query.until)
     categories = {row.category for row in found}
     dimensions = dimensions or _default(categories)
     columns = _columns(dimensions, labels(parts))
@@ -73,6 +76,7 @@ def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) 
     feet, conversions = _footer(outline, converter, checked)
     for currency in currencies if categories - {USAGE} else ():
         feet += _by_category(currency, [row for row in found if row.billing_currency == currency])
+    feet += without_list
     return Report(NAME, query, columns, tuple(outline), coverage(found, waiting), feet, conversions)
 
 
