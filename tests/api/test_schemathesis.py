@@ -17,9 +17,7 @@ from tests.conftest import Database
 pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 ROUTES = [(method, path) for path, family in create_app().openapi()["paths"].items() for method in family]
-CHECKED = settings(
-    max_examples=12, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-)
+CHECKED = settings(deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 # A JSON schema can't say all that makes a value right (an end after its start, a body compressed as its header says), and a bad
 # row of a batch is told in the answer to the batch.
 LEFT_OUT = [CHECKS.get_one("positive_data_acceptance"), CHECKS.get_one("negative_data_rejection")]
@@ -35,17 +33,23 @@ def described(database: Database) -> Iterator[OpenApiSchema]:
         shutdown_lifespans()
 
 
+@pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode), ids=str)
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_a_route_answers_as_described(
-    described: OpenApiSchema, keys: dict[str, str], method: str, path: str, mode: schemathesis.GenerationMode
+    described: OpenApiSchema,
+    keys: dict[str, str],
+    method: str,
+    path: str,
+    mode: schemathesis.GenerationMode,
+    examples: int,
 ) -> None:
     operation = described[path][method]
     takes_nothing = not list(operation.body) and not list(operation.iter_parameters())
     if takes_nothing and mode.is_negative:
         return
 
-    @CHECKED
+    @settings(CHECKED, max_examples=examples)
     @given(operation.as_strategy(generation_mode=mode))
     def one(case: schemathesis.Case) -> None:
         case.call_and_validate(headers={"Authorization": f"Bearer {keys['admin']}"}, excluded_checks=LEFT_OUT)
