@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -66,13 +65,26 @@ class Lines:
         return Lines(**{one.name: getattr(self, one.name)[start:stop] for one in fields(self)})
 
 
-def joined(parts: Sequence[Lines]) -> Lines:
-    """Lines of several chunks, one after the other."""
-    if not parts:
+class Gathered:
+    """Room for the lines of all chunks, made once: joining them at the end would need it twice."""
+
+    def __init__(self, most: int) -> None:
         kinds = {"row": np.int64, "hour": np.int64, "share_ps": np.int64, "quality": np.int8}
-        none: dict[str, Any] = {one.name: np.zeros(0, kinds.get(one.name, np.float64)) for one in fields(Lines)}
-        return Lines(**none)
-    return Lines(**{one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Lines)})
+        self._columns: dict[str, Any] = {
+            one.name: np.empty(most, kinds.get(one.name, np.float64)) for one in fields(Lines)
+        }
+        self._count = 0
+
+    def add(self, lines: Lines) -> None:
+        """Takes the lines of one chunk."""
+        stop = self._count + len(lines)
+        for name, column in self._columns.items():
+            column[self._count : stop] = getattr(lines, name)
+        self._count = stop
+
+    def lines(self) -> Lines:
+        """All lines taken."""
+        return Lines(**{name: column[: self._count] for name, column in self._columns.items()})
 
 
 def lines_of(

@@ -1,4 +1,4 @@
-"""Which part of each request falls into which billed stretch?"""
+"""Which part of each request falls into a billed stretch?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from accounting.selfhosted.arrays import NO_TIME, Bools, Floats, Ints
 from accounting.selfhosted.events import sort_with_order
-from accounting.selfhosted.pool import Cells, Pool, Stretches
+from accounting.selfhosted.place import in_flight_from
+from accounting.selfhosted.pool import Pool, Stretches
 from accounting.selfhosted.requests import Evidence, Requests, steps_of
 
 
@@ -40,31 +41,6 @@ class Pieces:
         return len(self.row)
 
 
-def place(requests: Requests, cells: Cells, number: Ints) -> tuple[Ints, Ints]:
-    """(row, cell) of every request and every stretch of its replica that it touches, by stretch.
-
-    Without an end a request is there when it came in; a moment on the edge belongs to what begins. Stretches are numbered hour by hour.
-    """
-    start = _in_flight_from(requests.received_at, requests.prefill_started_at, requests.first_token_at)
-    end = np.maximum(np.where(requests.completed_at == NO_TIME, start, requests.completed_at), start)
-    code = np.unique(cells.replica)
-    block = np.searchsorted(code, requests.replica)
-    billed = (block < code.size) & (code[np.minimum(block, code.size - 1)] == requests.replica)
-    low, high = _span(requests, cells, start, end)
-    first_key = block * (high - low) + np.clip(start, low, high - 1) - low
-    last_key = block * (high - low) + np.clip(end, low, high - 1) - low
-    of = np.searchsorted(code, cells.replica) * (high - low)
-    begins, ends = of + cells.start_at - low, of + cells.end_at - low
-    first = np.searchsorted(ends, first_key, side="right")
-    last = np.searchsorted(begins, np.maximum(last_key, first_key), side="right")
-    count = np.where(billed, np.maximum(last - first, 0), 0)
-    row = np.repeat(np.arange(len(requests)), count)
-    offset = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
-    cell = number[np.repeat(first, count) + offset]
-    order = np.argsort(cell.astype(np.int16) if len(cells) < 2**15 else cell, kind="stable")
-    return row[order], cell[order]
-
-
 def in_order(requests: Requests, cells: Stretches, row: Ints, cell: Ints, shift: int) -> Ints:
     """Placed rows of some stretches, each stretch's in order of first tokens; equal ones stay as they were."""
     begin = cells.start_at[cell]
@@ -90,7 +66,7 @@ def cut(requests: Requests, evidence: Evidence, pool: Pool, cells: Stretches, ro
     step_to = np.where(decodes, steps * ((high - first) / window), 0.0)
     started_at = requests.prefill_started_at[row]
     started = np.where(started_at == NO_TIME, -1, np.clip(started_at - begin, 0, length))
-    received = np.clip(_in_flight_from(requests.received_at[row], started_at, first_at) - begin, 0, length)
+    received = np.clip(in_flight_from(requests.received_at[row], started_at, first_at) - begin, 0, length)
     lasts = np.where(decodes, high, np.maximum(np.clip(end, 0, length), np.where(prefills, low + 1, 0)))
     return Pieces(
         row=row,
@@ -104,22 +80,4 @@ def cut(requests: Requests, evidence: Evidence, pool: Pool, cells: Stretches, ro
         decodes=decodes,
         step_from=step_from,
         step_to=step_to,
-    )
-
-
-def _in_flight_from(received_at: Ints, prefill_started_at: Ints, first_token_at: Ints) -> Ints:
-    """A request was there at its first token and at the start of its prefill, whatever another machine's clock says of its arrival."""
-    start = received_at
-    for other in (prefill_started_at, first_token_at):
-        start = np.where(other == NO_TIME, start, np.minimum(start, other))
-    return start
-
-
-def _span(requests: Requests, cells: Cells, start: Ints, end: Ints) -> tuple[int, int]:
-    """Moments between which everything lies."""
-    if not len(requests):
-        return int(cells.start_at.min()), int(cells.end_at.max()) + 1
-    return (
-        int(min(cells.start_at.min(), start.min())),
-        int(max(cells.end_at.max(), end.max())) + 1,
     )

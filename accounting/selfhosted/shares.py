@@ -18,8 +18,9 @@ import numpy.typing as npt
 from accounting.selfhosted.arrays import UNKNOWN, Bools, Ints
 from accounting.selfhosted.curve import Curve
 from accounting.selfhosted.idle import idle_us
-from accounting.selfhosted.lines import Lines, joined, lines_of
-from accounting.selfhosted.pieces import cut, in_order, place
+from accounting.selfhosted.lines import Gathered, Lines, lines_of
+from accounting.selfhosted.pieces import cut, in_order
+from accounting.selfhosted.place import place
 from accounting.selfhosted.pool import Cells, Pool
 from accounting.selfhosted.reasons import CHARGED, NOT_BILLED
 from accounting.selfhosted.requests import Requests, judge
@@ -84,7 +85,7 @@ def attribute(
     idle = lengths * stretches.replicas
     in_flight, unproven = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
     shift = int(lengths.max()).bit_length()
-    found: list[Lines] = []
+    found = Gathered(row.size)
     for chosen in _chunks(cell):
         of = cell[chosen]
         pieces = cut(requests, evidence, pool, stretches, in_order(requests, stretches, row[chosen], of, shift + 1), of)
@@ -92,10 +93,10 @@ def attribute(
         parts = stretches.replicas[pieces.cell].astype(np.float64)
         local = replace(pieces, cell=pieces.cell - low)
         lines, swept = lines_of(curve, pool, policy, requests, charged, estimated, local, parts, high - low, shift)
-        found.append(replace(lines, hour=stretches.hour[lines.hour + low]))
+        found.add(replace(lines, hour=stretches.hour[lines.hour + low]))
         in_flight[low:high], unproven[low:high] = swept.in_flight_us, swept.unproven_us
         idle[low:high] = idle_us(local, lengths[low:high], stretches.replicas[low:high], shift)
-    lines = joined(found)
+    lines = found.lines()
     billed = np.zeros(len(requests), np.bool_)
     billed[lines.row] = True
     reason = np.where(charged & ~billed, np.int8(NOT_BILLED), evidence.reason)

@@ -13,7 +13,7 @@ from accounting.selfhosted.apportion import apportion
 from accounting.selfhosted.arrays import PS_PER_US
 from accounting.selfhosted.curve import Domain, Header, StepCurve
 from accounting.selfhosted.hour import Settled, settle_hour, total_of
-from accounting.selfhosted.lines import Lines, joined
+from accounting.selfhosted.lines import Lines
 from accounting.selfhosted.shares import Attribution
 from accounting.selfhosted.unit_costs import at_utilisation, per_million
 from tests.cases.rows import cases, row
@@ -45,7 +45,7 @@ def settled(bill: str, used: dict[str, str], busy: str) -> Settled:
     found = Attribution(
         CURVE,
         "equal",
-        lines if used else joined([]),
+        lines,
         charged,
         charged > 0,
         capacity,
