@@ -42,9 +42,10 @@ _REVERSE = text(
     "AND NOT EXISTS (SELECT FROM charges c WHERE c.tenant = :tenant AND c.charge_id = line.charge_id || '/reversal') "
     "RETURNING supersedes, charge_id"
 )
+# What a re-pricing run had reversed before is not what the void reversed.
 _REVERSED = text(
     "SELECT supersedes FROM charges WHERE tenant = :tenant AND subject_kind = 'event' AND subject_id = :event_id "
-    "AND subject_revision = :revision AND basis = 'reversal' ORDER BY supersedes"
+    "AND subject_revision = :revision AND basis = 'reversal' AND run_id IS NULL"
 )
 _EMPTY = dict.fromkeys(USAGE_COLUMNS, "0") | {
     "revision": "revision + 1",
@@ -82,7 +83,7 @@ def void(engine: Engine, context: TenantContext, event_id: str, reason: str) -> 
         latest = locked(connection, context, event_id)
         if latest.charge_status == "void":
             known = {"tenant": context.tenant, "event_id": event_id, "revision": latest.revision - 1}
-            lines = [row.supersedes for row in connection.execute(_REVERSED, known)]
+            lines = sorted(connection.execute(_REVERSED, known).scalars())
             return {"event_id": event_id, "revision": latest.revision, "status": "void", "reversed_charge_ids": lines}
         lines = _reverse(connection, context, latest, reason)
         connection.execute(_VOID, _place(context, latest) | {"reason": reason})

@@ -153,6 +153,22 @@ def test_corrected_events_can_be_voided_and_revised(
     assert _exact(database, tenant)
 
 
+def test_voiding_a_re_priced_event_again_names_the_same_lines(
+    database: Database, tenant: TenantContext, books: dict[str, PriceBook]
+) -> None:
+    """`n` was reversed and stated anew by two runs, `a` got a difference: only what the void itself reversed is named."""
+    reprice(database.app, tenant, books["new"], JULY, AUGUST, apply=True)
+    reprice(database.app, tenant, books["old"], JULY, AUGUST, apply=True)
+    for event_id, reversed_now in (
+        ("a", ["a:0", "a:0/correction/1", "a:0/correction/2"]),
+        ("n", ["n:0/correction/3"]),
+    ):
+        first = void(database.app, tenant, event_id, "test traffic")
+        assert first["reversed_charge_ids"] == reversed_now
+        assert void(database.app, tenant, event_id, "again") == first
+    assert _exact(database, tenant)
+
+
 def test_rebuilt_rollups_are_the_same(database: Database, tenant: TenantContext, books: dict[str, PriceBook]) -> None:
     reprice(database.app, tenant, books["new"], JULY, AUGUST, apply=True)
     query = text("SELECT * FROM rollup_15m WHERE events <> 0 OR list_cost <> 0 ORDER BY 2, 3, 4, 5, 6, 7")
