@@ -15,6 +15,7 @@ from api.metrics import CountRequests, Metrics
 from api.routes import (
     contracts,
     cost_basis,
+    curves,
     exceptions,
     fx,
     health,
@@ -77,6 +78,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         reprice,
         prices,
         contracts,
+        curves,
         health,
     ):
         app.include_router(family.router)

@@ -539,3 +539,22 @@ settlement_runs = Table(
     _must("subjects", Integer),
     _must("charges", Integer),
 )
+
+curves = Table(
+    "curves",
+    metadata,
+    _key("curve_key", BigInteger),
+    _may("tenant"),
+    _must("curve_id"),
+    _must("form"),
+    _must("model"),
+    _must("engine"),
+    _must("gpu"),
+    _must("measured_at"),
+    _must("floor", Boolean),
+    _must("behaviour_changing", Boolean),
+    _must("file_hash"),
+    _must("file", JSONB),
+    _may("created_by"),
+    _must("recorded_at", MOMENT),
+)

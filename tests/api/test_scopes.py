@@ -10,6 +10,7 @@ import pytest
 
 import api as package
 from accounting.storage.tenants import SCOPES, create_key, revoke_key
+from api.routes.curves import EXAMPLE_CURVE
 from tests.api.serving import Running
 from tests.conftest import Database
 from tests.events import event
@@ -40,6 +41,7 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         term_id="t1",
         customer_id="c1",
         contract_id="signed",
+        curve_id="c1",
         sku_price_id="0000000000000001",
     )
     bodies: dict[str, object] = {
@@ -55,6 +57,7 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         "/v1/subscriptions/{subscription_id}/terms/{term_id}": {"kind": "pause", "starts_on": "2026-02-01"},
         "/v1/prices": {"rows": [{"seller": "x", "model": "m", "output": "1", "effective_from": "2026-01-01"}]},
         "/v1/prices/imports": {"source": "csv", "content": "seller,model,output\nx,m2,1\n"},
+        "/v1/curves": EXAMPLE_CURVE,
         "/v1/prices/approve": {"sku_price_ids": ["0000000000000001"]},
         "/v1/prices/reprice": PERIOD,
         "/v1/prices/refuse": {"sku_price_ids": ["0000000000000001"]},

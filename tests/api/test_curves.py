@@ -1,0 +1,80 @@
+"""Curves over HTTP: recorded once, never edited, shared ones readable by all, and pushed by the probe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import httpx
+import msgspec
+import pytest
+
+from accounting.selfhosted.curve_json import load_curve
+from accounting.storage.curves import record_shared_curve
+from api.routes.curves import EXAMPLE_CURVE
+from probe.curve.errors import CurveRefused
+from probe.curve.push import push
+from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run
+from tests.api.serving import Running, make_keys
+from tests.conftest import Database
+from tests.probe.fit.points import DENSE, grid
+
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
+
+
+@pytest.fixture(scope="module")
+def other(api: Running, database: Database) -> Iterator[httpx.Client]:
+    with api.client(make_keys(database, "bravo")["admin"]) as client:
+        yield client
+
+
+def test_a_curve_is_recorded_once_and_never_edited(admin: httpx.Client) -> None:
+    first = admin.post("/v1/curves", json=EXAMPLE_CURVE)
+    assert (first.status_code, first.json()["created"]) == (200, True)
+    assert admin.post("/v1/curves", json=EXAMPLE_CURVE).json()["created"] is False
+    changed = admin.post("/v1/curves", json={**EXAMPLE_CURVE, "gpu": "NVIDIA H100"})
+    assert changed.status_code == 409
+    assert "a curve is never edited" in changed.text
+    assert admin.get("/v1/curves/qwen3-8b-h200").json() == {"curve": EXAMPLE_CURVE}
+
+
+def test_a_curve_that_accounting_can_not_read_is_refused_by_field(admin: httpx.Client) -> None:
+    broken = {**EXAMPLE_CURVE, "curve_id": "b", "parameters": {**EXAMPLE_CURVE["parameters"], "t_0": -1}}
+    assert "parameters.t_0" in admin.post("/v1/curves", json=broken).text
+    assert admin.post("/v1/curves", json=broken).status_code == 400
+    for curve_id in ("", "a\x00b", "x" * 257):
+        assert admin.post("/v1/curves", json={**EXAMPLE_CURVE, "curve_id": curve_id}).status_code == 400
+
+
+def test_own_curves_are_own_and_shared_ones_everybodys(
+    admin: httpx.Client, other: httpx.Client, database: Database
+) -> None:
+    admin.post("/v1/curves", json={**EXAMPLE_CURVE, "curve_id": "acmes"})
+    record_shared_curve(database.owner, json.dumps({**EXAMPLE_CURVE, "curve_id": "everybodys"}))
+    seen = {row["curve_id"]: row["shared"] for row in other.get("/v1/curves").json()["curves"]}
+    assert seen == {"everybodys": True}
+    assert other.get("/v1/curves/acmes").status_code == 404
+    assert other.get("/v1/curves/everybodys").status_code == 200
+
+
+def test_the_probe_pushes_a_result_that_accounting_reads(
+    api: Running, keys: dict[str, str], admin: httpx.Client
+) -> None:
+    result = ResultFile(
+        version=1,
+        result_id="pushed",
+        run=Run(measured_at="2026-11-01T00:00:00Z", via="in_process", seed=1),
+        model=ModelInfo(name="m", dtype="bfloat16"),
+        engine=EngineInfo(name="tokencogs"),
+        device=DeviceInfo(gpu="cpu"),
+        points=grid(DENSE),
+    )
+    url = str(admin.base_url)
+    assert push(result, url, keys["admin"])["created"] is True
+    file = admin.get("/v1/curves/pushed").json()["curve"]
+    assert file["source"]["run"]["seed"] == 1
+    curve = load_curve(json.dumps(file))
+    # 0.005 + 8*1e-5 + 8*512*3e-8
+    assert float(curve.answer(8, 512).step_seconds) == pytest.approx(0.00520288, rel=1e-6)
+    with pytest.raises(CurveRefused, match="answered 403"):
+        push(msgspec.structs.replace(result, result_id="again"), url, keys["viewer"])
