@@ -7,22 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 
 from accounting.errors import PriceBookError
 from accounting.pricing import reasons
 from accounting.pricing.chains import EVER, Span, spans
 from accounting.pricing.data_files import region_names, region_prefixes, seller_names, tier_names
 from accounting.pricing.groups import Models, Where, kinds_of
-from accounting.pricing.layout import DAY_US, Ints, calendar, lay_out, lay_out_prices
+from accounting.pricing.layout import DAY_US, Flags, Ints, calendar, lay_out, lay_out_prices
 from accounting.pricing.marginal import marginal_prices
 from accounting.pricing.names import Names
 from accounting.pricing.tariff import Alias, Tariff
 
 _MEMO_LIMIT = 100_000
 
-_Logged = tuple[str | None, str | None, str | None, bool, str | None, str | None]
+Places = tuple[Where, ...]
+Ints32 = npt.NDArray[np.int32]
 
 
 class PriceBook:
@@ -82,25 +85,20 @@ class PriceBook:
         self.currency_at = np.array([self.currencies.index(row.currency) for row in self.rows] + [0], np.int8)[row_at]
         self.marginal = marginal_prices(self.prices, self.missing, self.positions)
         self._listed = {(row.seller, row.model) for row in self.rows}
-        self._memo: dict[_Logged, int] = {}
+        self._memo: dict[Places, dict[tuple[str | None, str | None, str | None, bool], Ints32]] = {}
+        self._in_list: WeakKeyDictionary[PriceBook, Ints32] = WeakKeyDictionary()
         self._compile_plan(laid)
 
-    def group(
-        self,
-        provider: str | None,
-        model: str | None,
-        service_tier: str | None,
-        batch: bool,
-        surface: str | None = None,
-        region: str | None = None,
-    ) -> int:
-        """Group of what was logged; groups that stand for a reason lead to that reason's position."""
-        key = (provider, model, service_tier, batch, surface, region)
-        found = self._memo.get(key)
+    def groups(
+        self, provider: str | None, model: str | None, service_tier: str | None, batch: bool, places: Places
+    ) -> Ints32:
+        """Group of what was logged, for each of some surfaces and regions; those that stand for a reason lead to its position."""
+        memo, key = self._memo.setdefault(places, {}), (provider, model, service_tier, batch)
+        found = memo.get(key)
         if found is None:
-            if len(self._memo) >= _MEMO_LIMIT:
-                self._memo.clear()
-            found = self._memo[key] = self._find_group(*key)
+            if len(memo) >= _MEMO_LIMIT:
+                memo.clear()
+            found = memo[key] = np.array(self._find_groups(*key, places), np.int32)
         return found
 
     def resolve_windows(self, position: Ints, occurred_at: Ints) -> None:
@@ -132,29 +130,45 @@ class PriceBook:
         listed = frozenset((row.sku_price_id, row.effective_until) for row in self.rows if row.tenant is None)
         return hash((listed, self.names.list_fingerprint()))
 
-    def _find_group(
-        self,
-        provider: str | None,
-        model: str | None,
-        service_tier: str | None,
-        batch: bool,
-        surface: str | None,
-        region: str | None,
-    ) -> int:
+    def groups_in(self, list_book: PriceBook) -> Ints32:
+        """For each group of this book the group of another that its list prices are in; both hold the same list."""
+        known = self._in_list.get(list_book)
+        if known is not None:
+            return known
+        found = np.arange(len(self._number) + reasons.MATCH_REASONS, dtype=np.int32)
+        for ((seller, _, listed), tier, where), number in self._number.items():
+            found[number] = list_book._group_at(seller, None, listed, tier, *where)
+        self._in_list[list_book] = found
+        return found
+
+    @cached_property
+    def is_own(self) -> Flags:
+        """For each row whether it is the tenant's; False at the end, so that place -1, no row, is nobody's."""
+        return np.array([*(row.tenant is not None for row in self.rows), False], np.bool_)
+
+    def _find_groups(
+        self, provider: str | None, model: str | None, service_tier: str | None, batch: bool, places: Places
+    ) -> list[int]:
         seller = self.names.seller(provider)
         if seller is None:
-            return reasons.UNKNOWN_SELLER
+            return [reasons.UNKNOWN_SELLER] * len(places)
         own, listed = (None if one is None else one.model for one in self.names.models(seller, model))
+        tier = self.names.tier(service_tier, batch)
+        regions = {region: self.names.region(seller, model, region) for _, region in places}
+        return [self._group_at(seller, own, listed, tier, surface, regions[region]) for surface, region in places]
+
+    def _group_at(
+        self, seller: str, own: str | None, listed: str | None, tier: str, surface: str | None, region: str | None
+    ) -> int:
         if own is None and listed is None:
             return reasons.UNKNOWN_MODEL
         if not {(seller, own), (seller, listed)} & self._listed:
             return reasons.NO_TOKEN_PRICE
-        tier = self.names.tier(service_tier, batch)
         models = (seller, own, listed)
         kinds = self._kinds.get((models, tier))
         if kinds is None:
             return reasons.NO_PRICE_FOR_TIER
-        where = kinds.where(surface, self.names.region(seller, model, region))
+        where = kinds.where(surface, region)
         return self._number[models, tier, where] if kinds.layers[where] else kinds.reason(where)
 
     def _models(self) -> set[Models]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from accounting.pricing.book import PriceBook
-from accounting.pricing.layout import Flags, Ints
-from accounting.pricing.rate import Rated, RateInput, rate
+from accounting.pricing.layout import Ints
+from accounting.pricing.match import Codes32
+from accounting.pricing.planned import rate_planned
+from accounting.pricing.rate import Rated, RateInput, matcher_of, rate, rated_of
 
 
 def rate_layers(list_book: PriceBook, contract_book: PriceBook | None, inp: RateInput) -> Rated:
@@ -21,24 +24,36 @@ def rate_layers(list_book: PriceBook, contract_book: PriceBook | None, inp: Rate
     """
     if contract_book is None or contract_book is list_book:
         return rate(list_book, inp)
-    contracted = rate(contract_book, inp)
-    same_list = contract_book.list_fingerprint == list_book.list_fingerprint
-    some = _priced_by_contract(contract_book, contracted) if same_list else np.ones(contracted.sku_index.size, np.bool_)
-    if not some.any():
+    if contract_book.list_fingerprint != list_book.list_fingerprint:
+        contracted, listed = rate(contract_book, inp), rate(list_book, inp)
+        return _beside(contracted, listed, np.arange(len(inp.occurred_at)), list_book, contract_book)
+    plan: npt.NDArray[np.int32] = np.empty(len(inp.occurred_at), np.int32)
+    matcher = matcher_of(contract_book, inp)
+
+    def remembered(rows: slice, code: Codes32) -> Codes32:
+        plan[rows] = found = matcher.plan_rows(rows, code)
+        return found
+
+    answer = rate_planned(contract_book, remembered, inp.occurred_at, inp.quantities, inp.cache_read_known)
+    contracted = rated_of(contract_book, answer, matcher.sellers())
+    (places,) = contract_book.is_own.take(contracted.sku_index).nonzero()
+    if not places.size:
         return contracted
-    if some.mean() > 0.5:
-        return _beside(contracted, rate(list_book, inp), np.arange(some.size), list_book, contract_book)
-    (places,) = some.nonzero()
-    return _beside(contracted, rate(list_book, taken(inp, places)), places, list_book, contract_book)
+    groups = contract_book.groups_in(list_book).take(plan[places] // contract_book.bins) * np.int32(list_book.bins)
+    listed = _rated_at(list_book, inp, places, groups)
+    return _beside(contracted, listed, places, list_book, contract_book)
 
 
-def _priced_by_contract(book: PriceBook, rated: Rated) -> Flags:
-    own: Flags = np.array([*(row.tenant is not None for row in book.rows), False], np.bool_)
-    return own[rated.sku_index]  # Without a price: -1, the last one.
+def _rated_at(book: PriceBook, inp: RateInput, places: Ints, plan: npt.NDArray[np.int32]) -> Rated:
+    """Some of the events, whose place in the book's plan is known."""
+    known = None if inp.cache_read_known is None else inp.cache_read_known[places]
+    quantities = {name: column.take(places, mode="clip") for name, column in inp.quantities.items()}
+    answer = rate_planned(book, lambda rows, _: plan[rows], inp.occurred_at.take(places), quantities, known)
+    return rated_of(book, answer, pa.DictionaryArray.from_arrays(pa.array([], pa.int8()), pa.array([], pa.string())))
 
 
 def _beside(contracted: Rated, listed: Rated, places: Ints, list_book: PriceBook, book: PriceBook) -> Rated:
-    cost, sku, known = contracted.list_cost.copy(), contracted.list_sku_price_id.copy(), contracted.list_known.copy()
+    cost, sku, known = contracted.list_cost.copy(), contracted.list_sku_price_id.copy(), contracted.list_known
     known[places] = listed.list_known
     if {*list_book.currencies, *book.currencies} != {*book.currencies[:1]}:
         theirs = listed.currency.cast(pa.string()).to_numpy(zero_copy_only=False)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product, repeat
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from accounting.pricing.book import PriceBook
-from accounting.pricing.encode import Combinations, encode, encode_together
+from accounting.pricing.book import Places, PriceBook
+from accounting.pricing.encode import Codes, encode, encode_together
 from accounting.pricing.layout import Flags
 
 Codes32 = npt.NDArray[np.int32]
@@ -39,11 +40,13 @@ class Matcher:
     ) -> None:
         self._book = book
         self._columns = encode_together({"provider": provider, "model": model, "service_tier": service_tier})
-        places = [_deciding("surface", surface, book.surfaces), _deciding("region", region, book.regions)]
-        self._columns += [place for place in places if place is not None]
-        self._decides = [place is not None for place in places]
         self._batch = batch if batch is not None and batch.any() else None
-        size = (1 if self._batch is None else 2) * math.prod(len(column.texts) for column in self._columns)
+        surfaces, regions = _deciding("surface", surface, book.surfaces), _deciding("region", region, book.regions)
+        self._places = [place for place in (surfaces, regions) if place is not None]
+        in_surfaces, in_regions = (place.texts if place is not None else [None] for place in (surfaces, regions))
+        self._pairs: Places = tuple(product(in_surfaces, in_regions))
+        names = (1 if self._batch is None else 2) * math.prod(len(column.texts) for column in self._columns)
+        size = names * len(self._pairs)
         self._table = np.full(size, -1, np.int32) if size <= _TABLE_LIMIT else None
 
     def sellers(self) -> pa.DictionaryArray:
@@ -62,12 +65,14 @@ class Matcher:
             wide = np.empty(code.size, np.int64)
             self._combine(rows, wide)
             distinct, inverse = np.unique(wide, return_inverse=True)
-            return self._find(distinct).take(inverse)
+            names, places = np.divmod(distinct, len(self._pairs))
+            known, which = np.unique(names, return_inverse=True)
+            return self._find(known)[which, places].take(inverse)
         self._combine(rows, code)
         found = self._table.take(code, mode="clip")
         if np.minimum.reduce(found) < 0:
-            new = np.unique(code[found < 0])
-            self._table[new] = self._find(new)
+            new = np.unique(code[found < 0] // len(self._pairs))
+            self._table.reshape(-1, len(self._pairs))[new] = self._find(new)
             found = self._table.take(code, mode="clip")
         return found
 
@@ -75,14 +80,14 @@ class Matcher:
         first, *others = self._columns
         code[:] = first.codes[rows]
         for column in others:
-            np.multiply(code, len(column.texts), out=code)
-            np.add(code, column.codes[rows], out=code)
+            _join(code, len(column.texts), column.codes[rows])
         if self._batch is not None:
-            np.multiply(code, 2, out=code)
-            np.add(code, self._batch[rows], out=code)
+            _join(code, 2, self._batch[rows])
+        for place in self._places:
+            _join(code, len(place.texts), place.codes[rows])
 
     def _find(self, combinations: npt.NDArray[np.signedinteger]) -> Codes32:
-        """Looks combinations up, taken apart again into their texts."""
+        """Looks names up, taken apart again into their texts: a line for each, with a plan row for every place."""
         rest, batch = combinations, np.zeros_like(combinations)
         if self._batch is not None:
             rest, batch = np.divmod(rest, 2)
@@ -90,18 +95,20 @@ class Matcher:
         for column in reversed(self._columns):
             rest, code = np.divmod(rest, len(column.texts))
             parts.append([column.texts[one] for one in code.tolist()])
-        named = [sum(texts, ()) for texts in zip(*reversed(parts), strict=True)]
-        groups = [self._group(texts, job) for texts, job in zip(named, batch.astype(np.bool_).tolist(), strict=True)]
-        return np.fromiter(groups, np.int32, len(combinations)) * np.int32(self._book.bins)
-
-    def _group(self, texts: tuple[str | None, ...], batch: bool) -> int:
-        provider, model, service_tier, *places = texts
-        rest = iter(places)
-        surface, region = (next(rest) if decides else None for decides in self._decides)
-        return self._book.group(provider, model, service_tier, batch, surface, region)
+        providers, models, service_tiers = zip(
+            *(sum(texts, ()) for texts in zip(*reversed(parts), strict=True)), strict=True
+        )
+        jobs = batch.astype(np.bool_).tolist()
+        groups = map(self._book.groups, providers, models, service_tiers, jobs, repeat(self._pairs))
+        return np.stack(list(groups)) * np.int32(self._book.bins)
 
 
-def _deciding(field: str, column: pa.Array | None, deciding: frozenset[str]) -> Combinations | None:
+def _join(code: npt.NDArray[np.signedinteger], count: int, further: npt.NDArray[np.generic]) -> None:
+    np.multiply(code, count, out=code)
+    np.add(code, further, out=code)
+
+
+def _deciding(field: str, column: pa.Array | None, deciding: frozenset[str]) -> Codes | None:
     """Codes of the texts that decide a price, all others being one; None where none does."""
     if column is None or not deciding:
         return None
@@ -111,4 +118,4 @@ def _deciding(field: str, column: pa.Array | None, deciding: frozenset[str]) -> 
     if len(distinct) == 1:
         return None
     place = np.array([distinct.index(text) for text in texts], np.int32)
-    return Combinations(place.take(known.codes), [(text,) for text in distinct])
+    return Codes(place.take(known.codes), distinct)

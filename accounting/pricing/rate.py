@@ -20,21 +20,16 @@ import pyarrow as pa
 
 from accounting.errors import InvalidInput
 from accounting.money import exact_sum
-from accounting.pricing.block import Answer, Block, Buffers, common_columns
+from accounting.pricing.block import Answer
 from accounting.pricing.book import PriceBook
-from accounting.pricing.compiled import worthwhile
 from accounting.pricing.components import components
-from accounting.pricing.costs import add_costs
 from accounting.pricing.layout import Flags, Ints
-from accounting.pricing.locate import locate
-from accounting.pricing.match import Matcher, PlanRows
+from accounting.pricing.match import Matcher
+from accounting.pricing.planned import rate_planned
 from accounting.pricing.reasons import PRICED
-from accounting.pricing.refusals import refuse
 from accounting.usage.classes import USAGE_COLUMNS
 
 __all__ = ["RateInput", "Rated", "components", "exact_sum", "rate"]
-
-BLOCK = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -94,17 +89,19 @@ class Rated:
 
 def rate(book: PriceBook, inp: RateInput) -> Rated:
     """Cost of n events. Raises InvalidInput for columns of a wrong name, type or length; a bad value only marks its event."""
-    _check(inp)
-    count = len(inp.occurred_at)
-    matcher = Matcher(book, inp.provider, inp.model, inp.service_tier, inp.batch, inp.surface, inp.region)
-    quantities = {name: inp.quantities[name] for name in USAGE_COLUMNS if name in inp.quantities}
-    events = (book, matcher.plan_rows, inp.occurred_at, quantities, inp.cache_read_known)
-    if worthwhile(count):
-        from accounting.pricing.compiled.events import rate_events  # noqa: PLC0415
+    matcher = matcher_of(book, inp)
+    answer = rate_planned(book, matcher.plan_rows, inp.occurred_at, inp.quantities, inp.cache_read_known)
+    return rated_of(book, answer, matcher.sellers())
 
-        answer = rate_events(*events, _rate_events)
-    else:
-        answer = _rate_events(*events)
+
+def matcher_of(book: PriceBook, inp: RateInput) -> Matcher:
+    """The look-up of the events' names in a book. Raises InvalidInput as `rate` does."""
+    _check(inp)
+    return Matcher(book, inp.provider, inp.model, inp.service_tier, inp.batch, inp.surface, inp.region)
+
+
+def rated_of(book: PriceBook, answer: Answer, seller: pa.DictionaryArray) -> Rated:
+    """An answer by one book as the lines of both layers."""
     return Rated(
         sku_index=answer.sku_index,
         sku_price_id=answer.sku_price_id,
@@ -113,42 +110,9 @@ def rate(book: PriceBook, inp: RateInput) -> Rated:
         reason=answer.reason,
         list_sku_price_id=answer.sku_price_id,
         list_known=answer.reason == PRICED,
-        seller=matcher.sellers(),
+        seller=seller,
         currency=_currencies(answer.currency, book.currencies),
     )
-
-
-def _rate_events(
-    book: PriceBook,
-    plan_rows: PlanRows,
-    occurred_at: Ints,
-    quantities: Mapping[str, Ints],
-    cache_read_known: Flags | None,
-) -> Answer:
-    count, common = len(occurred_at), common_columns(quantities)
-    answer, buffers = Answer(count), Buffers(min(BLOCK, count))
-    for start in range(0, count, BLOCK):
-        rows = slice(start, min(start + BLOCK, count))
-        block = Block(book, quantities, common, rows, buffers, answer)
-        locate(block, plan_rows, occurred_at[rows])
-        add_costs(block)
-        refuse(block, None if cache_read_known is None else cache_read_known[rows])
-        _finish(block, answer)
-    return answer
-
-
-def _finish(block: Block, answer: Answer) -> None:
-    """Looks up price row and currency; events with a reason get no price row, no cost and no currency."""
-    book, position, rows = block.book, block.position, block.rows
-    sku_index, sku_price_id, currency = answer.sku_index[rows], answer.sku_price_id[rows], answer.currency[rows]
-    book.positions.row_at.take(position, out=sku_index, mode="clip")
-    book.sku_price_ids.take(position, out=sku_price_id, mode="clip")
-    if len(book.currencies) > 1:
-        book.currency_at.take(position, out=currency, mode="clip")
-    if block.reason.any():
-        (unpriced,) = block.reason.nonzero()
-        for column, none in ((sku_index, -1), (sku_price_id, 0), (block.cost, 0), (currency, -1)):
-            column[unpriced] = none
 
 
 def _check(inp: RateInput) -> None:

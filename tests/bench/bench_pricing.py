@@ -12,6 +12,7 @@ stands apart. Run as a script it prints its figures as JSON.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -83,15 +84,15 @@ def run() -> dict[str, Any]:
     encoded = replace(plain, **{name: getattr(plain, name).dictionary_encode() for name in _TEXTS})
     machine_code = compiled.worthwhile(ROWS)
     rated = rate(book, plain)
-    calls = _calls(plain)
-    seconds = _in_turns(
+    calls = calls_of(plain)
+    seconds = in_turns(
         {
             "plain": lambda: rate(book, plain),
             "encoded": lambda: rate(book, encoded),
             "plain numpy": _by_numpy(lambda: rate(book, plain)),
             "encoded numpy": _by_numpy(lambda: rate(book, encoded)),
             "text": lambda: [encode(name, getattr(plain, name)) for name in _TEXTS],
-            "peer": lambda: [_price(Usage(**counts), *rest) for counts, *rest in calls],
+            "peer": lambda: [price(Usage(**counts), *rest) for counts, *rest in calls],
             "bare": _bare(calls),
         }
     )
@@ -119,10 +120,11 @@ def run() -> dict[str, Any]:
         "unpriced": int((rated.reason != 0).sum()),
         "sample": SAMPLE,
         "sample_differing": _differing(calls, rated),
+        "conditions": importlib.import_module("tests.bench.bench_pricing_conditions").run(),
     }
 
 
-def _in_turns(work: dict[str, Callable[[], object]], turns: int = 7) -> dict[str, float]:
+def in_turns(work: dict[str, Callable[[], object]], turns: int = 7) -> dict[str, float]:
     """Processor seconds of the fastest try of each, taken in turns, so that a busy machine is as busy for one as for another."""
     best = dict.fromkeys(work, float("inf"))
     for _ in range(turns):
@@ -235,7 +237,7 @@ def _shared_names(names: list[Alias]) -> dict[tuple[str, str], str]:
     return found
 
 
-def _calls(inp: RateInput) -> list[Call]:
+def calls_of(inp: RateInput) -> list[Call]:
     """What `calc_price` gets for each of the first events."""
     return [_call(inp, at) for at in range(SAMPLE)]
 
@@ -243,16 +245,16 @@ def _calls(inp: RateInput) -> list[Call]:
 def _bare(calls: list[Call]) -> Callable[[], object]:
     """The calls alone, with ready-made `Usage` objects."""
     ready = [(Usage(**counts), *rest) for counts, *rest in calls]
-    return lambda: [_price(*one) for one in ready]
+    return lambda: [price(*one) for one in ready]
 
 
 def _differing(calls: list[Call], rated: Rated) -> int:
     """How many of the first events cost another amount there."""
-    totals = [_price(Usage(**counts), *rest) for counts, *rest in calls]
+    totals = [price(Usage(**counts), *rest) for counts, *rest in calls]
     return sum(from_minor(cost) != total for cost, total in zip(rated.list_cost.tolist(), totals, strict=False))
 
 
-def _price(usage: Usage, model: str, seller: str, moment: datetime, context: dict[str, str] | None) -> Decimal:
+def price(usage: Usage, model: str, seller: str, moment: datetime, context: dict[str, str] | None) -> Decimal:
     return calc_price(
         usage, model, provider_id=seller, genai_request_timestamp=moment, price_context=context
     ).total_price

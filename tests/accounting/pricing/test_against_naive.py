@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from accounting.money import from_minor
-from accounting.pricing import rate as rating
+from accounting.pricing import planned
 from accounting.pricing.book import PriceBook
 from accounting.pricing.contract import Contract, PriceRule, Scope
 from accounting.pricing.contracted import contracted_rows
@@ -240,7 +240,7 @@ def test_the_size_of_a_block_changes_nothing(size: int, monkeypatch: pytest.Monk
     book = PriceBook(random_rows(random), [Alias("s", f"m{at}", f"m{at}", "test") for at in range(3)])
     inp = batch([random_event(random) for _ in range(300)])
     whole = rate(book, inp)
-    monkeypatch.setattr(rating, "BLOCK", size)
+    monkeypatch.setattr(planned, "BLOCK", size)
     again = rate(book, inp)
     assert (again.list_cost == whole.list_cost).all()
     assert (again.reason == whole.reason).all()
