@@ -11,6 +11,7 @@ import click
 from probe.curve.compare import Row, common_points, rows_of, warnings
 from probe.curve.curve import CurveDocument
 from probe.curve.errors import CurveRefused
+from probe.curve.operating import achievable_batch, best_batch
 from probe.curve.schema import ResultFile, dump_result, json_schema, read_result
 from probe.engine.errors import ProbeError
 from probe.fit.result import with_curve
@@ -89,8 +90,13 @@ def list_(folder: Path) -> None:
 @curve.command(cls=_Refusing, epilog=_epilog("tokencogs curve show curves/floor-Qwen3-8B-h200_sxm-bfloat16.json"))
 @click.argument("file", type=_FILE)
 @_PRICE
+@click.option("--context", type=click.IntRange(min=1), help="Tokens a sequence: say which batch is best there.")
+@click.option("--ttft", type=click.FloatRange(min=0, min_open=True), help="Target of the first token, seconds.")
+@click.option("--itl", type=click.FloatRange(min=0, min_open=True), help="Target between tokens, seconds.")
 @click.option("--html", type=click.Path(path_type=Path), help="Also write a report with charts (needs plotly).")
-def show(file: Path, gpu_price: float | None, html: Path | None) -> None:
+def show(
+    file: Path, gpu_price: float | None, context: int | None, ttft: float | None, itl: float | None, html: Path | None
+) -> None:
     """What the curve of FILE answers, its errors, and what its points could not tell."""
     result, document = _read(file)
     click.echo(f"{result.result_id}: {result.model.name} on {document.file['engine']}, {document.file['gpu']}")
@@ -101,6 +107,10 @@ def show(file: Path, gpu_price: float | None, html: Path | None) -> None:
         for name, why in result.fit.not_identified.items():
             click.echo(f"not identified: {name}: {why}")
     _table(rows_of(document, common_points([document]), gpu_price, result.device.count))
+    if context is not None:
+        best, room = best_batch(document, context, ttft, itl), achievable_batch(document, context)
+        fits = "cache not stated" if room is None else f"{room} fit the cache"
+        click.echo(f"best batch at {context}: {'none holds the targets' if best is None else best} ({fits})")
     for line in [*warnings(result, result)[:1], *(result.fit.notes if result.fit else [])]:
         click.echo(f"note: {line}")
     if html is not None:

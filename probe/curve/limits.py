@@ -46,11 +46,16 @@ def use_of(point: Point, model: Architecture, ceiling: Ceiling, weight_bytes: fl
     return Use(bandwidth, operations, "bandwidth" if bandwidth >= operations else "operations", verdict)
 
 
-def possible(points: list[Point], model: Architecture, peak: Ceiling) -> tuple[list[Point], list[str]]:
+def possible(
+    points: list[Point], model: Architecture, peak: Ceiling, widths: tuple[float, float] = (2, 2)
+) -> tuple[list[Point], list[str]]:
     """Points that the device can do, and a line for each that it can't or that is near its peak."""
     kept, said = [], []
     for point in points:
-        use = use_of(point, model, peak)
+        if point.kind == "idle":
+            kept.append(point)
+            continue
+        use = use_of(point, model, peak, *widths)
         if use.verdict != "impossible":
             kept.append(point)
         if use.verdict != "possible":

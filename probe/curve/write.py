@@ -8,6 +8,7 @@ from probe.curve.curve import FILE_VERSION
 from probe.curve.errors import CurveRefused
 from probe.curve.grid import Grid
 from probe.curve.schema import Error, Point, Quality, ResultFile
+from probe.curve.setup_shape import memory_of
 from probe.curve.terms import Terms
 
 _UNQUANTISED = (None, "none")
@@ -50,6 +51,7 @@ def step_file(result: ResultFile, points: list[Point], terms: Terms, residual: G
         "domain": domain,
         "parameters": {name: getattr(terms, name) for name in names},
         "residual": None if residual is None else residual.as_file(),
+        "memory": memory_of(result),
     }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import ResultFile
+from probe.curve.limits import possible
+from probe.curve.schema import Point, ResultFile
+from probe.curve.setup_shape import peak_of, shape_of, widths
 from probe.curve.write import step_file, table_file
 from probe.fit.fit import fit
 from probe.fit.model import Experts
@@ -33,11 +35,20 @@ def experts_of(result: ResultFile) -> Experts:
 
 
 def _steps(result: ResultFile) -> ResultFile:
-    found = fit(result.points, experts_of(result))
-    report = found.report
+    points, limits = _possible(result)
+    found = fit(points, experts_of(result))
+    report = msgspec.structs.replace(found.report, notes=[*limits, *found.report.notes])
     if result.run.via == "composed":
         note = "floor: kernels only; served steps take about twice as long at saturation; never a price by itself"
         report = msgspec.structs.replace(report, notes=[note, *report.notes])
     fitted = msgspec.structs.replace(result, fit=report)
     file = step_file(fitted, found.points, found.model.terms, found.model.residual)
     return msgspec.structs.replace(fitted, curve=file)
+
+
+def _possible(result: ResultFile) -> tuple[list[Point], list[str]]:
+    """Points that the device can do, where its peaks and the model's shape are known; else all of them, and nothing is said."""
+    shape, peak, width = shape_of(result), peak_of(result), widths(result)
+    if shape is None or peak is None or width is None:
+        return result.points, []
+    return possible(result.points, shape, peak, width)

@@ -1,0 +1,80 @@
+"""What is the shape of a result's model, how wide are its numbers, and how much cache does its replica hold?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from probe.curve.architecture import Architecture
+from probe.curve.limits import Ceiling
+from probe.curve.schema import ResultFile
+
+_WIDTH = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "int8": 1.0, "w8a8": 1.0, "fp8": 1.0, "int4": 0.5}
+_FIELDS = (
+    "num_hidden_layers",
+    "hidden_size",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "intermediate_size",
+    "vocab_size",
+)
+
+
+def shape_of(result: ResultFile) -> Architecture | None:
+    """From the architecture's own fields; None where one is missing, or attention is MLA or slides."""
+    known = result.model.architecture
+    if result.model.attention == "mla" or result.model.sliding_window or any(not known.get(name) for name in _FIELDS):
+        return None
+    layers, hidden, heads, kv_heads, head_dim, ffn, vocab = (int(known[name]) for name in _FIELDS)
+    return Architecture(
+        name=result.model.name,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        ffn=int(known.get("moe_intermediate_size") or ffn),
+        vocab=vocab,
+        experts=int(known.get("num_experts") or 0),
+        experts_per_token=int(known.get("num_experts_per_tok") or 0),
+        tied=bool(known.get("tie_word_embeddings")),
+    )
+
+
+def widths(result: ResultFile) -> tuple[float, float] | None:
+    """Bytes of a weight and of a cached number; None where the dtype is not known."""
+    weight = _WIDTH.get(result.model.quantization or result.model.dtype or "", _WIDTH.get(result.model.dtype or ""))
+    kv = result.engine.kv_cache_dtype
+    cached = _WIDTH.get(result.model.dtype or "") if kv in (None, "auto") else _WIDTH.get(kv)
+    return None if weight is None or cached is None else (weight, cached)
+
+
+def peak_of(result: ResultFile) -> Ceiling | None:
+    """Nominal peaks of all devices of the replica; None where they are not stated."""
+    device = result.device
+    if not device.peak_bytes_per_second or not device.peak_flops:
+        return None
+    return Ceiling(device.peak_bytes_per_second * device.count, device.peak_flops * device.count)
+
+
+def measured_of(result: ResultFile) -> Ceiling | None:
+    """What own stream and GEMM tests reached; None where they were not run."""
+    device = result.device
+    if not device.measured_bytes_per_second or not device.measured_flops:
+        return None
+    return Ceiling(device.measured_bytes_per_second * device.count, device.measured_flops * device.count)
+
+
+def memory_of(result: ResultFile) -> dict[str, Any] | None:
+    """The curve file's part on the KV cache; None where bytes, blocks, shape or width are not known."""
+    shape, width = shape_of(result), widths(result)
+    if shape is None or width is None or not result.device.kv_bytes or not result.engine.block_size:
+        return None
+    parallel = result.engine.tensor_parallel
+    layer = {"layers": shape.layers, "bytes_per_token": int(2 * shape.kv_heads * shape.head_dim * width[1])}
+    return {
+        "kv_bytes": result.device.kv_bytes,
+        "block_size": result.engine.block_size,
+        "groups": [layer],
+        "replication": max(1, parallel // shape.kv_heads),
+    }

@@ -1,0 +1,143 @@
+"""Limits of the device, room of the cache, the best batch, and what the commands print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from accounting.selfhosted.curve import best_batch as accountings_best
+from accounting.selfhosted.curve_json import load_curve
+from probe.curve.architecture import Architecture
+from probe.curve.cli import curve
+from probe.curve.curve import CurveDocument
+from probe.curve.errors import CurveRefused
+from probe.curve.limits import Ceiling, use_of
+from probe.curve.operating import achievable_batch, best_batch
+from probe.curve.schema import (
+    DeviceInfo,
+    EngineInfo,
+    ModelInfo,
+    Point,
+    Quality,
+    ResultFile,
+    Run,
+    dump_result,
+    json_schema,
+    load_result,
+)
+from probe.fit.result import with_curve
+from tests.probe.fit.points import DENSE, decode, grid
+
+LLAMA_70B = Architecture("llama-2-70b", 80, 8192, 64, 8, 128, 28672, 32000)
+H100 = Ceiling(3.35e12, 989e12)
+SHAPE = {
+    "num_hidden_layers": 2,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "intermediate_size": 128,
+    "vocab_size": 100,
+}
+
+
+def result(**more: object) -> ResultFile:
+    made = ResultFile(
+        version=1,
+        result_id="r",
+        run=Run(measured_at="2026-11-01", via="in_process"),
+        model=ModelInfo(name="m", dtype="bfloat16", architecture=SHAPE),
+        engine=EngineInfo(name="e", block_size=16),
+        device=DeviceInfo(gpu="cpu", kv_bytes=20 * 256 * 1008),
+        points=grid(DENSE),
+    )
+    return msgspec.structs.replace(made, **more)
+
+
+def document(found: ResultFile) -> CurveDocument:
+    return CurveDocument.of(found.curve or {})
+
+
+def test_a_published_figure_above_the_peak_is_impossible() -> None:
+    """Llama-2-70B at FP16 and 85 tokens a second alone: about 137 GB in 1/85 s is 11.7 TB/s, 3.5 times an H100's 3.35."""
+    use = use_of(Point(kind="decode", seconds=1 / 85, batch=1, context_sum=128), LLAMA_70B, H100)
+    assert use.verdict == "impossible"
+    assert use.bandwidth == pytest.approx(3.5, rel=0.02)
+
+
+def test_decode_is_bound_by_bandwidth_and_prefill_by_operations() -> None:
+    step = use_of(Point(kind="decode", seconds=0.05, batch=8, context_sum=8192), LLAMA_70B, H100)
+    prompt = use_of(Point(kind="prefill", seconds=0.6, new=2048, pairs=2048**2 / 2), LLAMA_70B, H100)
+    assert (step.bound, step.verdict) == ("bandwidth", "possible")
+    assert prompt.bound == "operations"
+
+
+def test_an_impossible_point_is_not_fitted_and_the_report_names_it() -> None:
+    peaks = DeviceInfo(gpu="g", peak_bytes_per_second=1e9, peak_flops=1e12)
+    wrong = decode(DENSE, 8, 1024, 1e-6)
+    found = with_curve(result(points=[*grid(DENSE), wrong], device=peaks))
+    assert found.fit is not None
+    assert [note for note in found.fit.notes if note.startswith("impossible: decode batch 8")]
+    assert (found.curve or {})["parameters"]["t_0"] == pytest.approx(0.005, rel=1e-6)
+
+
+def test_room_and_best_batch_are_accountings() -> None:
+    """A token holds 2 layers * 2 * 2 heads * 16 * 2 bytes = 256; 63 blocks of 16 for 1,000 tokens: 20 sequences fit."""
+    found = with_curve(result())
+    curve, theirs = document(found), load_curve(json.dumps(found.curve))
+    assert achievable_batch(curve, 1000) == 20
+    for targets in ((None, None), (None, 0.0053), (0.05, None), (None, 0.001)):
+        assert best_batch(curve, 1000, *targets) == accountings_best(theirs, 1000, *targets)
+    assert best_batch(curve, 1000) == 20
+
+
+def test_what_changes_answers_is_marked_by_rule() -> None:
+    assert not (with_curve(result()).curve or {})["behaviour_changing"]
+    for changed in (
+        result(model=ModelInfo(name="m", dtype="bfloat16", quantization="int8")),
+        result(engine=EngineInfo(name="e", kv_cache_dtype="fp8")),
+        result(engine=EngineInfo(name="e", token_eviction=True)),
+        result(engine=EngineInfo(name="e", prompt_truncation=True)),
+    ):
+        assert (with_curve(changed).curve or {})["behaviour_changing"]
+
+
+def test_prompts_that_were_not_measured_are_not_billed_at_nothing() -> None:
+    with pytest.raises(CurveRefused, match="would bill them at 0"):
+        with_curve(result(points=[p for p in grid(DENSE) if p.kind == "decode"]))
+
+
+def test_a_result_comes_back_from_its_file_and_strange_fields_are_refused() -> None:
+    made = with_curve(result())
+    assert load_result(dump_result(made)) == made
+    with pytest.raises(CurveRefused, match="unknown field `speed`"):
+        load_result(json.dumps({**json.loads(dump_result(made)), "speed": 1}))
+    with pytest.raises(CurveRefused, match=r"result\.version=2"):
+        load_result(json.dumps({**json.loads(dump_result(made)), "version": 2}))
+    assert json_schema()["$defs"]["ResultFile"]["additionalProperties"] is False
+
+
+def test_two_curves_compare_with_dollars_and_a_warning(tmp_path: Path) -> None:
+    """A step of one sequence at 256 tokens takes 5.01768 ms: 2 dollars an hour are 2.7876 a million tokens.
+
+    Its first token: 5 ms + 256 * 0.01 ms + 256^2 / 2 * 2 ns = 7.6 ms."""
+    quantised = ModelInfo(name="m", dtype="bfloat16", quantization="int8")
+    quality = Quality(kl_mean=0.01, top1_flips=0.02)
+    for name, made in (("a", result()), ("b", result(model=quantised, quality=quality))):
+        (tmp_path / f"{name}.json").write_bytes(dump_result(with_curve(made)))
+    shown = CliRunner().invoke(curve, ["compare", *(str(tmp_path / f"{n}.json") for n in "ab"), "--gpu-price", "2"])
+    assert shown.exit_code == 0, shown.output
+    assert "     1      256      5.02      199.3       7.6    2.7876" in shown.output
+    assert "answers differ from the unchanged model's (KL mean 0.01, top-1 flips 2.00%)" in shown.output
+
+
+def test_commands_refuse_by_field(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("{}")
+    found = CliRunner().invoke(curve, ["show", str(path)])
+    assert found.exit_code == 2
+    assert "missing required field" in found.output
