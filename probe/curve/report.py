@@ -1,15 +1,18 @@
-"""How does a curve look: throughput over batch, cost over context, residuals, and pace against throughput, on one page?"""
+"""How does a curve look: throughput over batch, cost over context, residuals, pace against throughput, and the roofline, on one page?"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from probe.curve.compare import common_points
 from probe.curve.curve import CurveDocument
 from probe.curve.errors import CurveRefused
+from probe.curve.limits import use_of
 from probe.curve.schema import ResultFile
+from probe.curve.setup_shape import measured_of, peak_of, shape_of, widths
 
 try:
     import plotly.graph_objects as go
@@ -17,14 +20,14 @@ try:
 except ImportError:
     go = make_subplots = None
 
-_TITLES = ("Throughput over batch", "Cost over context", "Measured over curve", "Pace against throughput")
+_TITLES = ("Throughput over batch", "Cost over context", "Measured over curve", "Pace against throughput", "Roofline")
 
 
 def write_report(result: ResultFile, curve: CurveDocument, path: Path, gpu_hour: float | None) -> None:
     """One HTML file that needs nothing else. Raises CurveRefused where plotly is not installed."""
     if go is None:
         raise CurveRefused("html", str(path), "charts need plotly: pip install 'tokencogs[report]'")
-    figure = make_subplots(rows=2, cols=2, subplot_titles=_TITLES)
+    figure = make_subplots(rows=3, cols=2, subplot_titles=_TITLES)
     points = common_points([curve])
     batches, contexts = sorted({b for b, _ in points}), sorted({s for _, s in points})
     for context in contexts:
@@ -42,7 +45,27 @@ def write_report(result: ResultFile, curve: CurveDocument, path: Path, gpu_hour:
         fitted = curve.answer([p.batch for p in decode], [p.context_sum / p.batch for p in decode], "flag").step
         ratio = np.array([p.seconds for p in decode]) / fitted
         figure.add_scatter(x=[p.batch for p in decode], y=ratio, mode="markers", name="measured / curve", row=2, col=1)
+    _roofline(figure, result)
     figure.update_xaxes(type="log")
     note = "a floor: kernels only, no dollars" if curve.floor else ""
     figure.update_layout(title=f"{result.result_id} {note}")
     path.write_text(figure.to_html(include_plotlyjs=True, full_html=True), encoding="utf-8")
+
+
+def _roofline(figure: Any, result: ResultFile) -> None:
+    """Operations a second over operations a byte of each measured shape, under the measured ceiling, else the nominal one; empty where
+    the shape, the width or both ceilings are not known."""
+    shape, width, ceiling = shape_of(result), widths(result), measured_of(result) or peak_of(result)
+    if shape is None or width is None or ceiling is None:
+        return
+    intensities = np.geomspace(0.1, 1e4, 60)
+    roof = np.minimum(intensities * ceiling.bytes_per_second, ceiling.flops)
+    figure.add_scatter(x=intensities, y=roof, name="ceiling", row=3, col=1)
+    for kind in ("decode", "prefill"):
+        at, reached = [], []
+        for point in (one for one in result.points if one.kind == kind):
+            use = use_of(point, shape, ceiling, *width)
+            done = use.operations * ceiling.flops
+            at.append(done / (use.bandwidth * ceiling.bytes_per_second))
+            reached.append(done)
+        figure.add_scatter(x=at, y=reached, mode="markers", name=kind, row=3, col=1)

@@ -141,3 +141,20 @@ def test_commands_refuse_by_field(tmp_path: Path) -> None:
     found = CliRunner().invoke(curve, ["show", str(path)])
     assert found.exit_code == 2
     assert "missing required field" in found.output
+
+
+def test_the_report_has_its_charts(tmp_path: Path) -> None:
+    measured = DeviceInfo(gpu="cpu", measured_bytes_per_second=4e10, measured_flops=7e11)
+    (tmp_path / "a.json").write_bytes(dump_result(with_curve(result(device=measured))))
+    page = tmp_path / "a.html"
+    shown = CliRunner().invoke(curve, ["show", str(tmp_path / "a.json"), "--gpu-price", "2", "--html", str(page)])
+    assert shown.exit_code == 0, shown.output
+    text = page.read_text(encoding="utf-8")
+    for title in (
+        "Throughput over batch",
+        "Cost over context",
+        "Measured over curve",
+        "Pace against throughput",
+        "Roofline",
+    ):
+        assert title in text
