@@ -2,7 +2,8 @@
 
 The log: requests of 40 replicas over whole hours, about 20,000 a replica and hour, in no order; replica, first token, end and cached tokens
 known. The work: attribution (placing, sorting, sweep, own terms) and the split of every hour's bill by largest remainder, direct, gap
-and idle. Cold is the first run in the process, warm the best of later ones. Time is the processor time of the process, so that other processes distort it least.
+and idle. Cold is the first run in the process, warm the best of later ones.
+Time is the processor time of the process, so that other processes distort it least.
 """
 
 from __future__ import annotations
