@@ -5,6 +5,7 @@
 3. exact names become aliases; patterns are never used to match a name that came in a log
 4. a seller that sells another's models at that seller's prices (the source says which) gets rows of its own, standard tier only,
    as the source applies no condition there
+5. what a region costs more, which the source leaves out, becomes rows of that region (uplifts.py)
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from accounting.pricing.data_files import OverlayPrice, overlay_prices, reviewed
 from accounting.pricing.genai_prices_keys import CLASS_OF_KEY, Findings, class_prices, thresholds
 from accounting.pricing.genai_prices_rows import Cell, cells
 from accounting.pricing.tariff import Alias, Tariff, fallbacks_for
+from accounting.pricing.uplifts import stated_uplifts, uplifted
 
 SOURCE = "genai-prices"
 
@@ -50,6 +52,7 @@ def load_list_tariffs() -> tuple[list[Tariff], list[Alias], ImportSummary]:
             names += [Alias(provider.id, name, model.id, SOURCE) for name in sorted(_exact_names(model))]
         borrowed_rows, borrowed_names = _borrowed(provider, findings)
         rows, names = rows + borrowed_rows, names + borrowed_names
+    rows = uplifted(rows, stated_uplifts())
     names += reviewed_aliases()
     priced = {(row.seller, row.model) for row in rows}
     findings.unpriced_models |= {(name.seller, name.model) for name in names} - priced

@@ -30,6 +30,9 @@ _PLAIN_COLUMNS = (
     "source",
     "source_version",
     "checked_on",
+    "region",
+    "decided_by",
+    "derived_from",
 )
 
 

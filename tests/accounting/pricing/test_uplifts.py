@@ -13,7 +13,7 @@ from accounting.pricing.book import PriceBook
 from accounting.pricing.rate import rate
 from accounting.pricing.tariff import Alias, Tariff
 from accounting.pricing.uplifts import Uplift, stated_uplifts, uplifted
-from tests.accounting.pricing.rating import batch
+from tests.accounting.pricing.rating import batch, list_book
 
 MARCH, APRIL = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
 PRICES = {"uncached_input": 5_000_000_000, "output": 25_000_000_000, "web_search": 10_000_000_000_000}
@@ -75,10 +75,7 @@ def test_us_only_inference_of_anthropic_costs_a_tenth_more() -> None:
     found = {(one.model, one.region, one.multiplier) for one in stated_uplifts()}
     assert ("claude-opus-4-6", "us", "1.1") in found
     assert ("claude-sonnet-4-5", "us", "1.1") not in found
-    prices = PRICES | {"cache_read": 500_000_000}
-    opus = Tariff(seller="anthropic", model="claude-opus-4-6", prices=prices)
-    book = PriceBook(uplifted([opus], stated_uplifts()), [Alias("anthropic", opus.model, opus.model, "test")])
-    event = {"provider": "anthropic", "model": opus.model, "at": "2026-11-01T00:00:00+00:00", "region": "us"}
+    event = {"provider": "anthropic", "model": "claude-opus-4-6", "at": "2026-11-01T00:00:00+00:00", "region": "us"}
     event |= dict.fromkeys(("uncached_input_tokens", "cache_read_tokens", "output_tokens"), 1_000)
-    out = rate(book, batch([event | {"web_search_requests": 1}]))
-    assert format_minor(int(out.list_cost[0])) == "0.04355"
+    out = rate(list_book(), batch([event | {"web_search_requests": 1}, event | {"region": "global"}]))
+    assert [format_minor(cost) for cost in out.list_cost.tolist()] == ["0.04355", "0.0305"]
