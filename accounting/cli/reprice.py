@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from accounting.cli.group import example
 from accounting.cli.tenant_option import chosen, tenant_option
-from accounting.ledger.reprice import RepriceFilter
+from accounting.ledger.reprice import CHUNK, RepriceFilter
 from accounting.ledger.reprice import reprice as again
 from accounting.reports.query import ReportQuery
 from accounting.storage.engine import app_engine
@@ -43,6 +43,14 @@ from accounting.storage.tenants import context
     help="Append correction charges, or only show what would change.",
 )
 @click.option("--run-id", help="Name of the settlement run with --apply. Default: made from the time.")
+@click.option(
+    "--chunk",
+    type=click.IntRange(1),
+    default=CHUNK,
+    show_default=True,
+    metavar="EVENTS",
+    help="Events of one transaction with --apply: fewer of them let ingest wait less.",
+)
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most this many lines.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @tenant_option
@@ -52,6 +60,7 @@ def reprice(
     where: str,
     apply: bool,
     run_id: str | None,
+    chunk: int,
     limit: int,
     form: str,
     tenant: str | None,
@@ -81,6 +90,7 @@ def reprice(
             where=chosen_events,
             apply=apply,
             run_id=run_id,
+            chunk=chunk,
             progress=progress,
         )
     found = plan.to_json(limit)

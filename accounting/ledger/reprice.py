@@ -20,12 +20,12 @@ from accounting.ledger.layers import Books
 from accounting.ledger.reprice_apply import append
 from accounting.ledger.reprice_compare import Changed, Comparison
 from accounting.ledger.reprice_plan import RepricePlan
-from accounting.ledger.reprice_scan import RepriceFilter, expected, scan
+from accounting.ledger.reprice_scan import CHUNK, RepriceFilter, expected, scan
 from accounting.ledger.settle import ALONE, new_run_id, record_run
 from accounting.storage.engine import read_only, transaction
 from accounting.tenant import TenantContext
 
-__all__ = ["RepriceFilter", "RepricePlan", "reprice"]
+__all__ = ["CHUNK", "RepriceFilter", "RepricePlan", "reprice"]
 
 Progress = Callable[[int, int], None]
 """Called after each chunk with the events read so far and about how many there are."""
@@ -43,6 +43,7 @@ def reprice(
     where: RepriceFilter = EVERY,
     apply: bool = False,
     run_id: str | None = None,
+    chunk: int = CHUNK,
     progress: Progress | None = None,
 ) -> RepricePlan:
     """Rates the events of [since, until) again and returns the difference to the ledger; `apply` appends it as corrections.
@@ -50,15 +51,18 @@ def reprice(
     Args:
         books: the list book, or (list book, contracted book), as known now.
         run_id: name of the settlement run of an applied plan; default: made from the time.
+        chunk: events that are read, compared and, with `apply`, committed at once; the tenant's writers wait while one is appended.
 
     Applying twice changes nothing. Each chunk is one transaction: after a kill, running it again finishes the rest. Events of
     deployments and calls without counts are left out. Raises Busy while another settlement run of the tenant is at work,
-    InvalidInput for an empty period or run_id.
+    InvalidInput for an empty period or run_id, or a chunk below 1.
     """
     if until <= since:
         raise InvalidInput("to", until.isoformat(), f"must be after from {since.isoformat()}")
     if run_id is not None and not run_id.strip():
         raise InvalidInput("run_id", run_id, "a name for the run is expected")
+    if chunk < 1:
+        raise InvalidInput("chunk", chunk, "1 or more events are expected")
     plan = RepricePlan(since, until)
     started = datetime.now(UTC)
     if apply:
@@ -68,8 +72,8 @@ def reprice(
             raise Busy(f"another settlement run of tenant {context.tenant} is at work", retry_after=60)
         total = expected(connection, context.tenant, since, until)
         comparison = Comparison(beside, books)
-        for chunk in scan(connection, context.tenant, since, until, where):
-            changed = comparison.compare(chunk, plan)
+        for part in scan(connection, context.tenant, since, until, where, chunk):
+            changed = comparison.compare(part, plan)
             if apply and changed.held.num_rows:
                 _apply(engine, context, plan, started, changed)
             if progress is not None:
