@@ -18,6 +18,7 @@ from sqlalchemy.exc import ProgrammingError
 
 import api.routes
 from accounting.storage.engine import transaction
+from api.routes.curves import EXAMPLE_CURVE
 from tests.api.serving import Running, make_keys, running
 from tests.conftest import Database
 from tests.events import body, event
@@ -104,8 +105,13 @@ def _fill_by_api(client: httpx.Client, tenant: str) -> None:
         client.post(f"/v1/usage/events/{tenant}-void/void", json={"reason": f"{tenant}-reason"}),
         client.put(f"/v1/plans/{tenant}-plan", json={"display_name": f"{tenant}-plan-name"}),
         client.put(f"/v1/subscriptions/{tenant}-subscription", json=_subscription(tenant)),
+        client.post("/v1/curves", json=_curve(tenant)),
     ]
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 200]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 200, 200]
+
+
+def _curve(tenant: str) -> dict[str, Any]:
+    return {**EXAMPLE_CURVE, "curve_id": f"{tenant}-curve", "model": f"{tenant}-model"}
 
 
 def _chat(tenant: str) -> dict[str, Any]:
@@ -454,6 +460,9 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("PUT", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {"json": {"url": "http://127.0.0.1:9/alpha"}})],
     ("GET", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {})],
     ("DELETE", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {})],
+    ("GET", "/v1/curves"): [("/v1/curves", {})],
+    ("POST", "/v1/curves"): [("/v1/curves", {"json": _curve("alpha")})],
+    ("GET", "/v1/curves/{curve_id}"): [("/v1/curves/alpha-curve", {})],
     ("GET", "/v1/audit"): [("/v1/audit", {})],
     ("GET", "/healthz"): [("/healthz", {})],
     ("GET", "/readyz"): [("/readyz", {})],
