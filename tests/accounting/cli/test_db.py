@@ -15,7 +15,7 @@ from accounting.storage import embedded, migrate
 from tests.accounting.cli.conftest import Run
 from tests.conftest import Database
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 def test_upgrade_of_a_current_database_changes_nothing_and_says_where_it_stands(tokencogs: Run) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.accounting.cli.conftest import Run
 from tests.events import body, event, lines
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from tests.accounting.cli.conftest import Run
 from tests.events import event, lines
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 JULY = ("--from", "2026-07-01", "--to", "2026-08-01")
 

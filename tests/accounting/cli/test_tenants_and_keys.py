@@ -11,7 +11,7 @@ from accounting.storage.tenants import authenticate
 from tests.accounting.cli.conftest import Run, runner
 from tests.conftest import Database
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 def test_a_tenant_is_made_and_listed(tokencogs: Run) -> None:

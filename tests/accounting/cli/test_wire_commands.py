@@ -12,7 +12,7 @@ from accounting.usage.formats import openai_chat
 from tests.accounting.cli.conftest import Run
 from tests.wire_bodies import sent
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 JULY = ("--from", "2026-07-01", "--to", "2026-08-01")
 

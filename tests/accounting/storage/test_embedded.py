@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -34,7 +34,12 @@ from tests.accounting.storage.embedded_places import (
 SERVERS = installed_servers()
 ROW = "INSERT INTO kept VALUES (%s)"
 
-storage = pytest.mark.storage
+
+def storage(test: Callable[..., None]) -> Callable[..., None]:
+    """Needs a server; goes through every version by itself, so it is not repeated."""
+    return pytest.mark.storage(pytest.mark.one_server(test))
+
+
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as several users")
 
 
