@@ -33,7 +33,7 @@ def described(database: Database) -> Iterator[OpenApiSchema]:
         shutdown_lifespans()
 
 
-@pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [3, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mode", list(schemathesis.GenerationMode), ids=str)
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_a_route_answers_as_described(

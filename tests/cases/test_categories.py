@@ -19,7 +19,7 @@ from accounting.tenant import TenantContext
 from tests.cases.rows import cases, row
 from tests.conftest import Database
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 @cases("N13")

@@ -13,7 +13,7 @@ from tests.cases.metered import MakeTenant, costing, send, usd
 from tests.cases.rows import cases, row
 from tests.conftest import Database
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 @cases("L1", "L3")

@@ -28,7 +28,7 @@ from tests.cases.rows import Case, row
 from tests.cases.test_payloads import PAYLOADS
 from tests.conftest import Database
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 def send(database: Database, case: Case, name: str) -> tuple[TenantContext, Outcome, IngestResult]:

@@ -25,7 +25,7 @@ from tests.cases.rows import cases, row
 from tests.conftest import Database
 from tests.events import event
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 def _gateway(response_id: str, priced: dict[str, Any], counts: dict[str, int]) -> tuple[str, dict[str, Any]]:

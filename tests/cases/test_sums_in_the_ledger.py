@@ -28,7 +28,7 @@ from tests.cases.rows import cases, row
 from tests.conftest import Database
 from tests.events import body, event
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 
 @cases("M12")

@@ -37,7 +37,7 @@ def _assert_once_and_exact(app_url: str, tenant: str, acknowledged: list[str]) -
 
 
 @pytest.mark.one_server
-@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.slow)])
 def test_killing_the_api_loses_no_acknowledged_event(kills: int, database: Database, tmp_path: Path) -> None:
     tenant = f"apikill{kills}"
     create_tenant(database.owner, tenant, "API killed")

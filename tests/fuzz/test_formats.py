@@ -33,7 +33,7 @@ from tests.fuzz.mutations import DEPTHS, items, values, written
 from tests.shared_data import shared
 from tests.wire_bodies import places, sent
 
-pytestmark = pytest.mark.storage
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 NAMES = [*sorted(FORMATS), AUTO]
 JSON = "application/json"
