@@ -75,6 +75,8 @@ def _fill(owner: Engine) -> None:
         connection.execute(text(insert))
     with transaction(owner, "bench") as connection:
         rebuild(connection, "bench", "UTC")
+    with transaction(owner, "bench") as connection:
+        connection.execute(text("ANALYZE usage_events"))  # A month that grew by the day has been looked at long ago.
 
 
 def _read_only(engine: Engine, query: Callable[[sql.Composed], sql.Composed], copied: bool) -> float:
