@@ -27,10 +27,6 @@ class MoneyError(InvalidInput):
     """An amount or a price that the money scale can't hold exactly."""
 
 
-class InconsistentUsage(InvalidInput):
-    """Counts that contradict each other; the message carries the numbers."""
-
-
 class NoPriceInForce(TokencogsError):
     """No tariff row applies to an event where a caller asked for a price and not for a status."""
 

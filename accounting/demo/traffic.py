@@ -164,12 +164,6 @@ def _caches(rng: np.random.Generator, model: Ints, uncached: Bools, total: Ints,
     return read, write
 
 
-def _inputs(rng: np.random.Generator, status: Ints) -> Ints:
-    drawn = rng.lognormal(np.log(figures.INPUT_MEDIAN), figures.INPUT_SIGMA, len(status))
-    result: Ints = np.where(status == ERROR, 0, np.minimum(np.rint(drawn), LONGEST_INPUT)).astype(np.int64)
-    return result
-
-
 def _outputs(rng: np.random.Generator, largest: Bools, status: Ints, n: int) -> Ints:
     requests, tokens = figures.LARGEST_REQUEST_SHARE, figures.LARGEST_OUTPUT_SHARE
     scale = np.where(largest, tokens / requests, (1.0 - tokens) / (1.0 - requests))

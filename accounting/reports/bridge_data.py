@@ -18,8 +18,8 @@ from accounting.reports.plan_spans import JOIN_SPANS, PLAN, SPANS
 from accounting.reports.query import day_start, zone
 from accounting.reports.statement_lines import USER_FACING
 from accounting.revenue.earned import Revenue, earned_revenue
+from accounting.revenue.monthly import Subscription
 from accounting.revenue.plans import running
-from accounting.revenue.recognise import Subscription
 from accounting.tenant import TenantContext
 
 TYPES = ("uncached_input", "cache_read", "output")

@@ -16,7 +16,7 @@ from accounting.reports.convert import Converter, DayAmounts
 from accounting.reports.exact import exact_product, plus
 from accounting.revenue.earned import Revenue as One
 from accounting.revenue.earned import earned_revenue
-from accounting.revenue.recognise import Subscription
+from accounting.revenue.monthly import Subscription
 from accounting.tenant import TenantContext
 
 Revenue = dict[tuple[str, str], Decimal]

@@ -18,11 +18,12 @@ from accounting.errors import InvalidInput
 from accounting.money import from_minor, split
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.coverage import coverage, set_apart
-from accounting.reports.exact import ZERO, minus, total
+from accounting.reports.exact import ZERO, total
 from accounting.reports.margin_data import DIMENSIONS, read_costs, user_facing
 from accounting.reports.margin_row import COSTS, MONEY, MarginSums
 from accounting.reports.period_days import period_days
 from accounting.reports.query import ReportQuery
+from accounting.reports.reconcile import by_user_day
 from accounting.reports.statement_lines import PurposePolicy, read_policy
 from accounting.revenue.earned import Revenue, earned_revenue
 from accounting.storage.engine import read_only
@@ -235,12 +236,6 @@ def _footer(currency: str, whole: Row, earned: Sequence[Revenue], ledger: Decima
     stray = [one for one in earned if not one.user_id and not one.account_id and one.kind != "payment_fee"]
     unmatched = from_minor(sum(one.amount for one in stray))
     return [
-        Footer(
-            "ledger_total",
-            ledger,
-            currency,
-            "effective cost of the ledger by user and reporting day, summed without grouping",
-        ),
-        Footer("difference", minus(reported, ledger), currency, "report less ledger; 0 or the report is wrong"),
+        *by_user_day(currency, reported, ledger),
         Footer("unmatched_revenue", unmatched, currency, "invoice lines that name neither a user nor an account"),
     ]

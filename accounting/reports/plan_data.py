@@ -14,7 +14,7 @@ from accounting.reports.margin_row import MarginSums
 from accounting.reports.statement_lines import FREE_TIER
 from accounting.reports.subscribers import Subscriber
 from accounting.revenue.earned import Revenue
-from accounting.revenue.recognise import Subscription
+from accounting.revenue.monthly import Subscription
 
 STORED_IN_MINOR = 1_000
 """Stored amounts have 18 decimals, minor units 15."""

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from accounting.reports.base import Column, Footer, Node, Row
 from accounting.reports.cohorts import cohort_section
 from accounting.reports.coverage import coverage, set_apart
-from accounting.reports.exact import ZERO, minus, percent, total
+from accounting.reports.exact import ZERO, percent, total
 from accounting.reports.margin import ledger_totals
 from accounting.reports.margin_data import read_costs
 from accounting.reports.margin_row import COSTS, MONEY, MarginSums
@@ -24,6 +24,7 @@ from accounting.reports.plan_data import PlanData, plan_data
 from accounting.reports.plan_sections import plan_sections
 from accounting.reports.query import ReportQuery
 from accounting.reports.ratios import rounded_to
+from accounting.reports.reconcile import by_user_day
 from accounting.reports.sections import Section, SectionedReport
 from accounting.reports.subscribers import Subscriber, losing
 from accounting.revenue.earned import earned_revenue
@@ -75,7 +76,8 @@ def plan_profitability(engine: Engine, context: TenantContext, query: ReportQuer
         )
         nodes = _outline(data, currency, (until - first).days)
         outline += nodes
-        feet += _footer(currency, nodes[0].row, ledger.get(currency, ZERO))
+        reported = total(nodes[0].row[name] or ZERO for name in COSTS)
+        feet += by_user_day(currency, reported, ledger.get(currency, ZERO))
         sections += plan_sections(data, own, currency, query.limit)
     return SectionedReport(
         NAME, query, COLUMNS, tuple(outline), coverage(costs, waiting), feet, sections=(*sections, cohorts)
@@ -127,16 +129,3 @@ def _row(kind: str, currency: str, plan: str | None, sums: MarginSums, members: 
 
 def _each(amount: Decimal, count: int) -> Decimal | None:
     return rounded_to(Fraction(amount) / count) if count else None
-
-
-def _footer(currency: str, whole: Row, ledger: Decimal) -> list[Footer]:
-    reported = total(whole[name] or ZERO for name in COSTS)
-    return [
-        Footer(
-            "ledger_total",
-            ledger,
-            currency,
-            "effective cost of the ledger by user and reporting day, summed without grouping",
-        ),
-        Footer("difference", minus(reported, ledger), currency, "report less ledger; 0 or the report is wrong"),
-    ]

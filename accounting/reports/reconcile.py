@@ -97,3 +97,12 @@ def footer(currency: str, reported: Decimal | None, found: Control) -> list[Foot
 
 def _instant(first: date) -> datetime:
     return datetime(first.year, first.month, first.day, tzinfo=UTC)
+
+
+def by_user_day(currency: str, reported: Decimal, ledger: Decimal) -> list[Footer]:
+    """What ties a report by user and reporting day to the ledger: its total, and the difference to what was reported."""
+    note = "effective cost of the ledger by user and reporting day, summed without grouping"
+    return [
+        Footer("ledger_total", ledger, currency, note),
+        Footer("difference", minus(reported, ledger), currency, "report less ledger; 0 or the report is wrong"),
+    ]

@@ -9,24 +9,23 @@ own, so that the total is the ledger's. Cost without a user stands in a row too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Engine, text
 
-from accounting.errors import InvalidInput
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.convert import JOIN, PARAMETERS, Converter
 from accounting.reports.coverage import coverage, set_apart
 from accounting.reports.earned_by_day import Earned
 from accounting.reports.exact import ZERO, minus, percent, plus
-from accounting.reports.query import ReportQuery, day_start
-from accounting.reports.reconcile import control
+from accounting.reports.period_days import period_days
+from accounting.reports.query import ReportQuery
+from accounting.reports.reconcile import by_user_day, control
 from accounting.reports.statement_lines import FREE_TIER, USER_FACING
 from accounting.reports.sums import Sums, measures
+from accounting.revenue.monthly import Subscription
 from accounting.revenue.plans import running
-from accounting.revenue.recognise import Subscription
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
@@ -90,7 +89,7 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
     Raises InvalidInput where `tz` is not the tenant's reporting zone: costs by user are kept by its days only.
     """
     query.check_group_by(GROUP_BY)
-    first, until = _days(query, context)
+    first, until = period_days(query, context)
     parameters = {"tenant": context.tenant, "first": first, "until": until}
     asked = {**parameters, "user_facing": list(USER_FACING), "free_tier": list(FREE_TIER)}
     converter: Converter | None = None
@@ -126,22 +125,6 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
         feet += _footer(currency, amount, ledger, statement)
     conversions = [] if converter is None else converter.conversions()
     return Report(NAME, query, COLUMNS, tuple(outline), coverage(found, waiting), feet, conversions)
-
-
-def _days(query: ReportQuery, context: TenantContext) -> tuple[date, date]:
-    if query.tz != context.reporting_tz:
-        reason = (
-            f"costs by user are kept by days of the tenant's reporting zone {context.reporting_tz}; ask in that zone"
-        )
-        raise InvalidInput("tz", query.tz, reason)
-    return _day("from", query.start, query.since, query), _day("to", query.end, query.until, query)
-
-
-def _day(field: str, asked: date | datetime, instant: datetime, query: ReportQuery) -> date:
-    day = instant.astimezone(query.zone).date()
-    if day_start(day, query.zone) != instant:
-        raise InvalidInput(field, asked.isoformat(), f"is not the start of a day in {query.tz}")
-    return day
 
 
 def _plans(subscriptions: Iterable[Subscription]) -> dict[str, str]:
@@ -227,8 +210,6 @@ def _footer(
 ) -> list[Footer]:
     own, other = ledger.get(currency, ZERO), statement.get(currency, ZERO)
     lines = [
-        ("ledger_total", own, "effective cost of the ledger by user and reporting day, summed without grouping"),
-        ("difference", minus(reported, own), "report less ledger; 0 or the report is wrong"),
         ("cost_of_revenue_total", other, "total of the cost-of-revenue statement of the same period"),
         (
             "cost_of_revenue_difference",
@@ -236,4 +217,7 @@ def _footer(
             "ledger by user less ledger by quarter hour; 0 or a rollup is wrong",
         ),
     ]
-    return [Footer(name, amount, currency, note) for name, amount, note in lines]
+    return [
+        *by_user_day(currency, reported, own),
+        *(Footer(name, amount, currency, note) for name, amount, note in lines),
+    ]

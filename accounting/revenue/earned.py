@@ -13,10 +13,10 @@ from sqlalchemy import Connection, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY, TEXT
 
 from accounting.revenue.lines import read_lines
+from accounting.revenue.monthly import Subscription
 from accounting.revenue.plan_prices import read_allowances, read_plan_prices
 from accounting.revenue.plans import running
 from accounting.revenue.price_terms import subscription_revenue
-from accounting.revenue.recognise import Subscription
 from accounting.revenue.recognition import BY_USE, Line, earned_between
 from accounting.revenue.terms import read_terms
 from accounting.revenue.use import Allowance, drawn, overage

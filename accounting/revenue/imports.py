@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from accounting.errors import InvalidInput
+from accounting.revenue.csv_rows import csv_rows
+from accounting.revenue.monthly import Subscription
 from accounting.revenue.plans import plan_keys, write_subscriptions
-from accounting.revenue.recognise import Subscription
 from accounting.revenue.subscriptions import make_subscription
 from accounting.storage.engine import transaction
 from accounting.tenant import TenantContext
@@ -47,7 +46,7 @@ def import_subscriptions_csv(engine: Engine, context: TenantContext, path: Path)
     rows: dict[str, Subscription] = {}
     with transaction(engine, context.tenant) as connection:
         known = plan_keys(connection, context)
-        for line, cells in _lines(path):
+        for line, cells in csv_rows(path, REQUIRED, OPTIONAL):
             try:
                 subscription = _parse(context, cells)
                 if subscription.plan not in known:
@@ -61,26 +60,6 @@ def import_subscriptions_csv(engine: Engine, context: TenantContext, path: Path)
         write_subscriptions(connection, context, list(rows.values()))
     result.imported = len(rows)
     return result
-
-
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, restkey="", restval="")
-            _check_heading(path, list(reader.fieldnames or ()))
-            for cells in reader:
-                yield reader.line_num, cells
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput("file", str(path), f"is no UTF-8 CSV: {error}") from error
-
-
-def _check_heading(path: Path, heading: list[str]) -> None:
-    for name in REQUIRED:
-        if name not in heading:
-            raise InvalidInput("file", str(path), f"has no column {name}")
-    for name in heading:
-        if name not in (*REQUIRED, *OPTIONAL) or heading.count(name) > 1:
-            raise InvalidInput("file", str(path), f"column {name!r} is unknown or there twice")
 
 
 def _parse(context: TenantContext, cells: dict[str, str]) -> Subscription:

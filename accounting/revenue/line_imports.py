@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import date, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -13,6 +12,7 @@ from sqlalchemy import Engine
 from accounting.errors import InvalidInput
 from accounting.money import to_minor
 from accounting.pricing.currency_codes import currency_code
+from accounting.revenue.csv_rows import csv_rows
 from accounting.revenue.lines import LineResult, write_lines
 from accounting.revenue.plan_prices import MOST_UNITS, UNITS
 from accounting.revenue.recognition import BY_USE, POLICIES, Line
@@ -35,7 +35,7 @@ def import_lines_csv(engine: Engine, context: TenantContext, path: Path, recogni
     (of a prepaid pack, kind credits), invoice_id, refers_to, customer_id, subscription_id, user_id, account_id, plan. Raises
     InvalidInput for a file whose heading lacks a column or has an unknown one, or that is no UTF-8 CSV.
     """
-    return import_rows(engine, context, _rows(path), recognition)
+    return import_rows(engine, context, csv_rows(path, REQUIRED, OPTIONAL), recognition)
 
 
 def import_rows(
@@ -106,20 +106,3 @@ def _unit(kind: str, value: str | None) -> str | None:
 
 def _midnight(context: TenantContext, day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(context.reporting_tz))
-
-
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, restkey="", restval="")
-            heading = list(reader.fieldnames or ())
-            for name in REQUIRED:
-                if name not in heading:
-                    raise InvalidInput("file", str(path), f"has no column {name}")
-            for name in heading:
-                if name not in (*REQUIRED, *OPTIONAL) or heading.count(name) > 1:
-                    raise InvalidInput("file", str(path), f"column {name!r} is unknown or there twice")
-            for cells in reader:
-                yield reader.line_num, cells
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInput("file", str(path), f"is no UTF-8 CSV: {error}") from error

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from accounting.errors import InvalidInput, NotFound
 from accounting.money import format_plain, from_minor, to_minor
-from accounting.revenue.recognise import Subscription
+from accounting.revenue.monthly import Subscription
 from accounting.revenue.subscriptions import day_of, make_subscription, price_of, text_of, to_json
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.tables import plans, subscriptions

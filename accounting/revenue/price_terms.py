@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from accounting.errors import InvalidInput
-from accounting.revenue.recognise import Subscription, earned
+from accounting.revenue.monthly import Subscription, earned
 from accounting.revenue.recognition import rounded
 
 

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Engine
 
 from accounting.errors import InvalidInput
 from accounting.revenue.lines import LineResult, customer_users, known_line_ids, put_customer, write_lines
+from accounting.revenue.monthly import Subscription
 from accounting.revenue.plans import plan_keys, write_subscriptions
-from accounting.revenue.recognise import Subscription
 from accounting.revenue.recognition import RATABLE, Line
 from accounting.revenue.stripe_objects import Skipped, credit_note_lines, fee_line, invoice_lines, void_lines
 from accounting.revenue.stripe_subscription import make_stripe_subscription

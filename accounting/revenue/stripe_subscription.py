@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from accounting.errors import InvalidInput
-from accounting.revenue.recognise import Subscription
+from accounting.revenue.monthly import Subscription
 from accounting.revenue.stripe_amounts import stripe_currency
 from accounting.revenue.stripe_objects import Skipped
 from accounting.revenue.subscriptions import make_subscription

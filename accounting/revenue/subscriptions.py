@@ -9,7 +9,7 @@ from typing import Any
 
 from accounting.errors import InvalidInput
 from accounting.money import MINOR_SCALE, format_minor, to_minor
-from accounting.revenue.recognise import Subscription
+from accounting.revenue.monthly import Subscription
 from accounting.tenant import TenantContext
 
 LONGEST = 256

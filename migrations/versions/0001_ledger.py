@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from alembic import op
+
+from migrations.run_sql import run_sql
 
 revision = "0001"
 down_revision = None
 
-_SQL = Path(__file__).with_name("0001_ledger.sql")
 
 TABLES = (
     "settlement_runs",
@@ -34,10 +33,7 @@ TABLES = (
 
 
 def upgrade() -> None:
-    # Straight to the driver: without parameters it takes several statements and leaves '%' alone.
-    raw = op.get_bind().connection.driver_connection
-    assert raw is not None
-    raw.execute(_SQL.read_text(encoding="utf-8"))
+    run_sql(__file__)
 
 
 def downgrade() -> None:

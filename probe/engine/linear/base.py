@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import torch
@@ -14,7 +15,7 @@ class LinearError(ProbeError):
     """A weight that a backend can't hold, or a backend that this device can't run; names the weight and the value."""
 
 
-class LinearBackend:
+class LinearBackend(ABC):
     """A weight held by one backend: `linear(x) -> x @ weight.T + bias`.
 
     Attributes:
@@ -36,13 +37,13 @@ class LinearBackend:
         self.bias = bias
         self.weight_bytes = 0
 
+    @abstractmethod
     def __call__(self, x: Tensor) -> Tensor:
         """`x` (tokens, in_features) -> (tokens, out_features), in `x`'s dtype."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stored_weight(self) -> Tensor:
         """The weight as this backend knows it, dequantised: (out_features, in_features) in fp32."""
-        raise NotImplementedError
 
     def _with_bias(self, y: Tensor) -> Tensor:
         return y if self.bias is None else y + self.bias

@@ -12,8 +12,8 @@ from accounting.ledger.impact_books import asked_book
 from accounting.pipeline import ingest
 from accounting.pricing.contract import Contract, PriceRule, Scope
 from accounting.pricing.tariff import Alias, Tariff
+from accounting.revenue.monthly import Subscription
 from accounting.revenue.plans import put_plan, write_subscriptions
-from accounting.revenue.recognise import Subscription
 from accounting.storage.contracts import record
 from accounting.storage.engine import transaction
 from accounting.storage.tariffs import Layers, load_layers, write_tariffs

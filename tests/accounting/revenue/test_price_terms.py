@@ -9,8 +9,8 @@ import pytest
 
 from accounting.errors import InvalidInput
 from accounting.money import to_minor
+from accounting.revenue.monthly import Subscription
 from accounting.revenue.price_terms import Earned, PlanPrice, Term, months_later, subscription_revenue
-from accounting.revenue.recognise import Subscription
 
 APRIL, MAY = date(2026, 4, 1), date(2026, 5, 1)
 PRO = [PlanPrice(date(2026, 1, 1), 1, to_minor("30"))]

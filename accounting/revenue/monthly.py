@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 from accounting.errors import InvalidInput
+from accounting.revenue.recognition import rounded
 
 
 @dataclass(frozen=True)
@@ -59,30 +60,8 @@ def earned(monthly_price: int, start: date, end: date) -> int:
     for first, until in _months(start, end):
         days = monthrange(first.year, first.month)[1]
         done = days if until.month != first.month else until.day - 1
-        total += _through(monthly_price, done, days) - _through(monthly_price, first.day - 1, days)
+        total += rounded(monthly_price * done, days) - rounded(monthly_price * (first.day - 1), days)
     return total
-
-
-def earned_by_day(monthly_price: int, start: date, end: date) -> list[tuple[date, int]]:
-    """The same, day by day; the list adds up to `earned` of the range."""
-    days = [start + timedelta(days=number) for number in range((end - start).days)]
-    return [(day, earned(monthly_price, day, day + timedelta(days=1))) for day in days]
-
-
-def recognised(subscriptions: Iterable[Subscription], start: date, end: date) -> dict[tuple[str, str], int]:
-    """Revenue of the days [start, end) by (user_id, billing_currency), in minor units.
-
-    A user with several subscriptions, of one plan or of many, earns the sum. A subscription that does not touch the range gives
-    no entry; a free one that does gives 0.
-    """
-    found: dict[tuple[str, str], int] = {}
-    for subscription in subscriptions:
-        first = max(start, subscription.starts_on)
-        until = end if subscription.ends_on is None else min(end, subscription.ends_on)
-        if first < until:
-            key = (subscription.user_id, subscription.billing_currency)
-            found[key] = found.get(key, 0) + earned(subscription.monthly_price, first, until)
-    return found
 
 
 def _months(start: date, end: date) -> Iterator[tuple[date, date]]:
@@ -91,9 +70,3 @@ def _months(start: date, end: date) -> Iterator[tuple[date, date]]:
         following = (start.replace(day=1) + timedelta(days=32)).replace(day=1)
         yield start, min(end, following)
         start = following
-
-
-def _through(price: int, done: int, days: int) -> int:
-    """price * done / days, rounded half to even."""
-    whole, rest = divmod(price * done, days)
-    return whole + (2 * rest > days or (2 * rest == days and whole % 2 == 1))
