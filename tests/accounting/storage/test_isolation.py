@@ -471,6 +471,10 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("GET", "/docs"): [("/docs", {})],
 }
 """Calls of each route that answer 200 for tenant A, whose data are `alpha-...`; `{alpha}` stands for the id of its exception."""
+BEFORE = {("DELETE", "/v1/prices/contracts/{contract_id}"): ("PUT", "/v1/prices/contracts/{contract_id}")}
+"""Route -> the one whose calls must come first."""
+AFTER = {("DELETE", "/v1/prices/alert-hook"): ("PUT", "/v1/prices/alert-hook")}
+"""Route -> the one whose calls bring back what the other tests look at, whatever the order they run in."""
 
 
 def _exception(world: World, tenant: str) -> str:
@@ -500,11 +504,13 @@ def test_the_walk_has_every_route(world: World) -> None:
 
 @pytest.mark.parametrize(("method", "path"), list(WALK))
 def test_no_endpoint_shows_a_word_of_another_tenant(world: World, method: str, path: str) -> None:
+    around = (BEFORE.get((method, path)), (method, path), AFTER.get((method, path)))
     with world.server.client(world.keys[A]["admin"]) as client:
-        for url, options in WALK[method, path]:
-            answer = client.request(method, url.replace("{alpha}", _exception(world, A)), **options)
-            assert answer.status_code == 200, answer.text
-            assert B not in answer.text + str(answer.headers)
+        for route in filter(None, around):
+            for url, options in WALK[route]:
+                answer = client.request(route[0], url.replace("{alpha}", _exception(world, A)), **options)
+                assert answer.status_code == 200, answer.text
+                assert B not in answer.text + str(answer.headers)
 
 
 def test_the_other_tenant_does_see_its_own(world: World) -> None:
