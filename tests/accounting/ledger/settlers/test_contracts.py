@@ -137,6 +137,34 @@ def test_usage_before_the_contract_is_none_of_its_business(database: Database, b
     assert _lines(database, tenant) == 0
 
 
+def _at(moment: str, user: str, tokens: int) -> dict[str, Any]:
+    return _call(f"at-{moment}", user, "2026-07-01", tokens) | {"occurred_at": moment}
+
+
+def test_a_contract_counts_from_its_first_instant_on(database: Database, book: PriceBook, signed: Signed) -> None:
+    """1.5 million at its first instant: 2 + 0.5 instead of 3. What came an instant earlier keeps its price and fills no step."""
+    tenant = signed(volume_tiers=(TIER,))
+    events = [
+        _at("2026-06-30T23:59:59.999999Z", "early", 1_500_000),
+        _at("2026-07-01T00:00:00Z", "first", 1_500_000),
+    ]
+    _book_and_settle(database, tenant, book, events)
+    assert _costs(database, tenant) == {"early": ("3", "3", "3", "3"), "first": ("3", "2.5", "2.5", "2.5")}
+
+
+def test_a_commitment_holds_on_its_first_and_its_last_day(database: Database, book: PriceBook, signed: Signed) -> None:
+    tenant = signed(commitments=(Commitment("c1", "prepaid", "10", date(2026, 7, 2), date(2026, 7, 30)),))
+    events = [
+        _at("2026-07-01T23:59:59.999999Z", "before", 1_000_000),
+        _at("2026-07-02T00:00:00Z", "first", 1_000_000),
+        _at("2026-07-30T23:59:59.999999Z", "last", 1_000_000),
+        _at("2026-07-31T00:00:00Z", "after", 1_000_000),
+    ]
+    _book_and_settle(database, tenant, book, events)
+    billed = {user: costs[3] for user, costs in _costs(database, tenant, "coalesce(user_id, reason)").items()}
+    assert billed == {"before": "2", "first": "0", "last": "0", "after": "2", "purchase": "10", "unused": "0"}
+
+
 def test_settling_again_appends_nothing_and_a_late_event_only_the_difference(
     database: Database, book: PriceBook, signed: Signed
 ) -> None:
