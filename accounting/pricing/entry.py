@@ -30,7 +30,8 @@ def tariff_from_entry(entry: Entry, siblings: Iterable[Tariff] = (), tenant: str
     """The row of an entry; an empty text is as good as an absent field.
 
     Args:
-        siblings: rows to compare with, of any source: those of the same model decide, else those of the same seller.
+        siblings: rows to compare with, of any source: those of the same model decide, else those of the same seller, else the middle
+            price of all.
         tenant: whose own row it is; None for a list row.
 
     Raises InvalidInput for a value, PriceBookError for a row that contradicts itself.
@@ -87,12 +88,15 @@ def _compare(row: Tariff, texts: Mapping[str, str], siblings: Iterable[Tariff]) 
     of_model = [one for one in alike if one.model.lower() == row.model.lower()]
     of_seller = [one for one in alike if one.seller == row.seller]
     for token_class, price in row.prices.items():
-        nearest = (_stating(rows, token_class) for rows in (of_model, of_seller))
-        near = next((rows for rows in nearest if rows), [])
+        near = _stating(of_model, token_class) or _stating(of_seller, token_class)
+        if (
+            not near
+        ):  # Of a seller that nobody knows: the whole list spreads so wide that only its middle tells units apart.
+            every = _stating(alike, token_class)
+            near = every[len(every) // 2 :][:1]
         if not price or not near:
             continue
-        lowest = min(near, key=lambda one: one.prices[token_class])
-        highest = max(near, key=lambda one: one.prices[token_class])
+        lowest, highest = near[0], near[-1]
         if price * FAR_OFF <= lowest.prices[token_class]:
             raise _far_off(token_class, texts, "below", lowest)
         if price >= highest.prices[token_class] * FAR_OFF:
@@ -100,7 +104,8 @@ def _compare(row: Tariff, texts: Mapping[str, str], siblings: Iterable[Tariff]) 
 
 
 def _stating(rows: Iterable[Tariff], token_class: str) -> list[Tariff]:
-    return [one for one in rows if one.prices.get(token_class)]
+    """Those that state a price of the class, ascending by it."""
+    return sorted((one for one in rows if one.prices.get(token_class)), key=lambda one: one.prices[token_class])
 
 
 def _far_off(token_class: str, texts: Mapping[str, str], side: str, sibling: Tariff) -> InvalidInput:

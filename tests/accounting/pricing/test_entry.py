@@ -110,6 +110,8 @@ def test_what_can_not_be_a_price_row_is_refused_by_name(changes: dict[str, Any],
         ({"model": "gpt-6", "uncached_input": "0.002"}, "below 2 of azure/GPT-6"),
         ({"model": "new", "uncached_input": "0.00005"}, "below 0.05 of openai/nano"),
         ({"model": "new", "uncached_input": "150000"}, "above 150 of openai/pro"),
+        # Of a seller and a model that nobody knows: the middle of all prices decides.
+        ({"seller": "elsewhere", "model": "other", "uncached_input": "0.000002"}, "1,000 times or more below"),
     ],
 )
 def test_a_price_for_another_number_of_tokens_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -125,7 +127,7 @@ def test_a_price_for_another_number_of_tokens_is_refused(changes: dict[str, Any]
         {"output": "9999.99"},
         {"model": "new", "uncached_input": "0.0001"},
         {"currency": "KRW", "uncached_input": "1740", "output": "13900"},
-        {"seller": "elsewhere", "model": "other", "uncached_input": "0.000002"},
+        {"seller": "elsewhere", "model": "other", "uncached_input": "0.003"},
     ],
 )
 def test_a_price_within_three_orders_of_its_siblings_stands(changes: dict[str, Any]) -> None:
@@ -142,7 +144,8 @@ def test_no_list_price_of_today_would_be_refused_beside_the_others() -> None:
     for row in rows:
         entry = {"seller": row.seller, "model": row.model, **row.price_texts}
         try:
-            tariff_from_entry(entry, [one for one in by_seller[row.seller] if one is not row])
+            others = [one for one in by_seller[row.seller] if one is not row]
+            tariff_from_entry(entry, others or [one for one in rows if one is not row])
         except InvalidInput as error:
             refused.append(str(error))
     assert refused == []
