@@ -19,6 +19,7 @@ from api.routes import (
     exceptions,
     fx,
     health,
+    me,
     plans,
     prices,
     prices_impact,
@@ -79,6 +80,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         prices,
         contracts,
         curves,
+        me,
         health,
     ):
         app.include_router(family.router)

@@ -1,0 +1,161 @@
+"""What stands under every chart and table? The URL that returns its figures, its files, and the figures as a table."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard import money
+from dashboard.api import Answer, ApiError
+from dashboard.definitions import define, label
+from dashboard.session import reader
+from dashboard.states import ask
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+MOST_ROWS = 500
+"""Rows of a table on a page; all of them are in the files."""
+_NUMERIC = ("money", "count", "percent", "number")
+_MARKED = ("total", "subtotal", "total_free_tier_in", "total_free_tier_out")
+PLOT = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}, "displayModeBar": True}
+"""For st.plotly_chart(config=...): the camera saves what is on screen as PNG."""
+
+
+def report(name: str, **more: Any) -> Answer:
+    """A report of the reader's period, zone and currency; `more` goes before these; None leaves a parameter out."""
+    chosen = reader()
+    asked = {**chosen.period, "tz": chosen.tz, "currency": chosen.currency} | more
+    return ask(f"/v1/reports/{name}", **asked)
+
+
+def cell(value: Any, kind: str, currency: str | None, exact: bool = False) -> tuple[str, str]:
+    """(what is shown, what hovering shows) of one value of a report."""
+    if kind == "money":
+        return (money.exactly if exact else money.amount)(value, currency), money.exactly(value, currency)
+    if value is None:
+        return money.UNKNOWN, "not known" if kind in _NUMERIC else ""
+    if kind == "percent":
+        return (f"{value} %" if exact else money.percent(str(value))), f"{value} %"
+    if kind == "count":
+        return money.count(int(value)), str(value)
+    if kind == "number":
+        return (str(value) if exact else money.number(str(value))), str(value)
+    return str(value), str(value)
+
+
+def table(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[Mapping[str, str]],
+    caption: str,
+    currency: str = "billing_currency",
+    at: Any = st,
+) -> None:
+    """A table that screen readers read and whose amounts show every digit when hovered over.
+
+    Args:
+        rows: as the API sent them, in its order.
+        columns: name, kind (text, money, count, percent, number) and maybe label of each, as a report's JSON has them.
+        caption: what it shows. currency: key of each row that names its amounts' currency.
+    """
+    exact = reader().exact
+    head = "".join(_heading(column) for column in columns)
+    body = "".join(_line(row, columns, currency, exact) for row in rows[:MOST_ROWS])
+    at.html(
+        f'<div class="tc-table" tabindex="0" role="region" aria-label="{html.escape(caption, quote=True)}"><table>'
+        f"<caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+    if len(rows) > MOST_ROWS:
+        at.caption(f"The first {MOST_ROWS:,} of {len(rows):,} rows; the files have all.")
+
+
+def _heading(column: Mapping[str, str]) -> str:
+    meaning = define(column["name"])
+    title = f' title="{html.escape(meaning, quote=True)}"' if meaning else ""
+    number = ' class="n"' if column["kind"] in _NUMERIC else ""
+    return f'<th scope="col"{number}{title}>{html.escape(column.get("label") or label(column["name"]))}</th>'
+
+
+def _line(row: Mapping[str, Any], columns: Sequence[Mapping[str, str]], currency: str, exact: bool) -> str:
+    mark = str(row.get("row", ""))
+    cells = []
+    for column in columns:
+        shown, hover = cell(row.get(column["name"]), column["kind"], row.get(currency), exact)
+        kinds = ["n" if column["kind"] in _NUMERIC else "text"]
+        kinds += ["neg"] if shown.startswith("\N{MINUS SIGN}") else []
+        cells.append(
+            f'<td class="{" ".join(kinds)}" title="{html.escape(hover, quote=True)}">{html.escape(shown)}</td>'
+        )
+    own = " class=" + ("total" if mark.startswith("total") else "subtotal") if mark in _MARKED else ""
+    return f"<tr{own}>{''.join(cells)}</tr>"
+
+
+def metric(
+    name: str,
+    value: str | None,
+    kind: str = "money",
+    currency: str | None = None,
+    title: str | None = None,
+    at: Any = st,
+) -> None:
+    """One figure with its definition and its exact value one hover away."""
+    shown, exact = cell(value, kind, currency, reader().exact)
+    if kind == "money" and not reader().exact:
+        shown = money.short(value, currency)
+    help_ = f"{define(name) or ''}\n\nExactly: {exact}".strip()
+    at.metric(title or label(name), shown, help=help_, border=True)
+
+
+def source(answer: Answer, name: str, downloads: bool = True, at: Any = st) -> None:
+    """Where the figures come from, and their files.
+
+    Args:
+        answer: what was drawn. name: of the files, and of the buttons; once a page.
+        downloads: whether the route writes CSV and XLSX itself (reports do); else see `files`.
+    """
+    with at.expander("Where these figures come from", icon=":material/link:"):
+        st.markdown("This URL returns them to anyone with a key of your tenant:")
+        st.code(f"curl -H \"Authorization: Bearer $TOKENCOGS_KEY\" '{answer.url}'", language="sh", wrap_lines=True)
+    if downloads:
+        path, _, query = answer.url.removeprefix(reader().api.address.public_url).partition("?")
+        joined = f"{path}?{query}&" if query else f"{path}?"
+        _buttons(
+            name,
+            lambda: reader().api.file(f"{joined}format=csv"),
+            lambda: reader().api.file(f"{joined}format=xlsx"),
+            at,
+        )
+
+
+def files(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], name: str, at: Any = st) -> None:
+    """The rows of a list as CSV, every digit as the API sent it."""
+    at.download_button("CSV", to_csv(rows, columns), f"{name}.csv", "text/csv", key=f"csv:{name}", on_click="ignore")
+
+
+def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> bytes:
+    """CSV of rows as they came; unknown is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _buttons(name: str, as_csv: Callable[[], bytes], as_xlsx: Callable[[], bytes], at: Any) -> None:
+    places = at.columns([1, 1, 6])
+    places[0].download_button("CSV", as_csv, f"{name}.csv", "text/csv", key=f"csv:{name}", on_click="ignore")
+    places[1].download_button("XLSX", as_xlsx, f"{name}.xlsx", XLSX, key=f"xlsx:{name}", on_click="ignore")
+
+
+def note_coverage(answer: Answer, at: Any = st) -> None:
+    """Says what the amounts do not cover, where they don't cover everything."""
+    missing = [row for row in answer.data["coverage"] if row["status"] != "priced" and row["events"]]
+    if missing:
+        told = ", ".join(f"{money.count(row['events'])} {row['status'].replace('_', ' ')}" for row in missing)
+        at.warning(f"Not in these amounts: {told} events. See Data quality.", icon=":material/visibility_off:")
+
+
+__all__ = ["PLOT", "ApiError", "cell", "files", "metric", "note_coverage", "report", "source", "table", "to_csv"]

@@ -1,0 +1,70 @@
+"""How is an exact amount shown to people? Formatting alone: nothing here adds, splits or converts."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Decimal
+
+UNKNOWN = "—"
+"""What stands for a figure that nobody knows; never 0."""
+SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
+_CENT = Decimal("0.01")
+_STEPS = ((9, "bn"), (6, "m"))
+_MINUS = "\N{MINUS SIGN}"
+
+
+def amount(exact: str | None, currency: str | None = None) -> str:
+    """An amount in cents with thousands separators; below a cent with two significant digits; UNKNOWN for None.
+
+    Args:
+        exact: plain decimal text as the API sends it.
+        currency: ISO 4217 code; None shows none.
+    """
+    if exact is None:
+        return UNKNOWN
+    value = Decimal(exact)
+    size = abs(value)
+    if size and size < _CENT:
+        digits = f"{size.quantize(Decimal(1).scaleb(size.adjusted() - 1), ROUND_HALF_EVEN):f}"
+    else:
+        digits = f"{size.quantize(_CENT, ROUND_HALF_EVEN):,f}"
+    return _signed(value, digits, currency)
+
+
+def short(exact: str | None, currency: str | None = None) -> str:
+    """The same for a heading: from a million on, three significant digits of millions or billions."""
+    if exact is None:
+        return UNKNOWN
+    value = Decimal(exact)
+    for power, name in _STEPS:
+        if abs(value) >= Decimal(10) ** power:
+            return _signed(value, f"{abs(value).scaleb(-power):,.2f}", currency) + f" {name}"
+    return amount(exact, currency)
+
+
+def percent(exact: str | None) -> str:
+    """A percentage with one decimal."""
+    return UNKNOWN if exact is None else _signed(Decimal(exact), f"{abs(Decimal(exact)):,.1f}", None) + " %"
+
+
+def count(value: int | None) -> str:
+    """A whole number with thousands separators."""
+    return UNKNOWN if value is None else f"{value:,}"
+
+
+def number(exact: str | None) -> str:
+    """A ratio or quantity: up to four significant decimals, no trailing noise."""
+    if exact is None:
+        return UNKNOWN
+    value = Decimal(exact)
+    places = 2 if abs(value) >= 100 else 4
+    return _signed(value, f"{abs(value):,.{places}f}".rstrip("0").rstrip("."), None)
+
+
+def exactly(exact: str | None, currency: str | None = None) -> str:
+    """Every digit, for hovering and for those who asked for exact figures."""
+    return "not known" if exact is None else " ".join(part for part in (exact, currency) if part)
+
+
+def _signed(value: Decimal, digits: str, currency: str | None) -> str:
+    symbol = "" if currency is None else SYMBOLS.get(currency, f"{currency} ")
+    return f"{_MINUS if value < 0 and digits.strip('0.,') else ''}{symbol}{digits}"

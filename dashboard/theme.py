@@ -1,0 +1,47 @@
+"""How does the dashboard look, in light and dark, for eyes that see all colours and those that don't?"""
+
+from __future__ import annotations
+
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F")
+"""Okabe and Ito's colours, which people with any common colour blindness tell apart; never the only sign of a meaning."""
+GAIN, LOSS, NEUTRAL = "#0072B2", "#D55E00", "#7F7F7F"
+"""Blue and vermilion instead of green and red."""
+
+FLAGS = {
+    "theme.base": "light",
+    "theme.light.primaryColor": "#005A8C",
+    "theme.light.backgroundColor": "#FFFFFF",
+    "theme.light.secondaryBackgroundColor": "#F3F5F7",
+    "theme.light.textColor": "#1B1F24",
+    "theme.dark.primaryColor": "#7CC4F0",
+    "theme.dark.backgroundColor": "#11161C",
+    "theme.dark.secondaryBackgroundColor": "#1B222B",
+    "theme.dark.textColor": "#E8ECF0",
+    "theme.metricValueFontSize": "1.6rem",
+    "theme.headingFontSizes": "['1.75rem','1.3rem','1.1rem']",
+    "theme.chartCategoricalColors": "[" + ",".join(f"'{colour}'" for colour in PALETTE) + "]",
+    "client.toolbarMode": "minimal",
+    "client.showErrorDetails": "none",
+    "browser.gatherUsageStats": "false",
+    "server.headless": "true",
+    "server.fileWatcherType": "none",
+}
+"""Streamlit's options, given on its command line so that no file has to lie anywhere. Tracebacks stay in the log."""
+
+CSS = """
+<style>
+.tc-table {width: 100%; overflow-x: auto; max-height: 34rem; overflow-y: auto;}
+.tc-table table {border-collapse: collapse; width: 100%; font-size: 0.875rem;}
+.tc-table caption {text-align: left; font-weight: 600; padding: 0.25rem 0;}
+.tc-table th, .tc-table td {padding: 0.3rem 0.6rem; border-bottom: 1px solid rgba(128,128,128,0.3); white-space: nowrap;}
+.tc-table th {text-align: left; position: sticky; top: 0; background: var(--tc-head, rgba(128,128,128,0.18));
+  backdrop-filter: blur(6px); font-weight: 600;}
+.tc-table th[title] {text-decoration: underline dotted; text-underline-offset: 0.2em; cursor: help;}
+.tc-table .n {text-align: right; font-variant-numeric: tabular-nums;}
+.tc-table tr.total td, .tc-table tr.subtotal td {font-weight: 600;}
+.tc-table tr.total td {border-top: 2px solid rgba(128,128,128,0.6);}
+.tc-table td.text {max-width: 22rem; overflow: hidden; text-overflow: ellipsis;}
+.tc-table td.neg {color: #B34700;}
+@media (prefers-color-scheme: dark) {.tc-table td.neg {color: #FF9B5E;}}
+</style>
+"""
