@@ -183,13 +183,17 @@ charges = Table(
     _may("reason"),
     _must("created_at", MOMENT),
     _may("list_sku_price_id", BigInteger),
+    _may("direct_cost", MONEY),
+    _may("fully_loaded_cost", MONEY),
+    _may("details", JSONB(none_as_null=True)),
 )
 
 views = MetaData()
+_NOT_IN_LEDGER = ("created_at", "direct_cost", "fully_loaded_cost", "details")
 ledger = Table(
     "ledger",
     views,
-    *[Column(column.name, column.type) for column in charges.columns if column.name != "created_at"],
+    *[Column(column.name, column.type) for column in charges.columns if column.name not in _NOT_IN_LEDGER],
     Column("occurred_at", MOMENT),
 )
 """The view over first charges and `charges`; every figure is a sum of its lines."""
@@ -491,6 +495,15 @@ revenue_customers = Table(
     _must("created_at", MOMENT),
 )
 
+account_revenue_rules = Table(
+    "account_revenue_rules",
+    metadata,
+    _key("tenant"),
+    _key("effective_from", Date),
+    _must("rule"),
+    _must("created_at", MOMENT),
+)
+
 purpose_policies = Table(
     "purpose_policies",
     metadata,
@@ -558,3 +571,138 @@ curves = Table(
     _may("created_by"),
     _must("recorded_at", MOMENT),
 )
+
+pools = Table(
+    "pools",
+    metadata,
+    _key("tenant"),
+    _key("record_id", BigInteger),
+    _must("pool_id"),
+    _must("state"),
+    _must("effective_from", MOMENT),
+    _may("effective_until", MOMENT),
+    _must("role"),
+    _must("model"),
+    _must("curve_id"),
+    _must("gpu"),
+    _must("gpus_per_replica", Integer),
+    _must("scheduler_order"),
+    _must("token_budget", Integer),
+    _must("max_batch", Integer),
+    _may("kv_capacity_tokens", BigInteger),
+    _must("admission"),
+    _may("ttft_target_ms", Double),
+    _may("itl_target_ms", Double),
+    _must("policy"),
+    _must("outside_range"),
+    _must("prefix_policy"),
+    _must("billing_currency"),
+    _must("created_by"),
+    _must("recorded_at", MOMENT),
+)
+
+pool_replicas = Table(
+    "pool_replicas",
+    metadata,
+    _key("tenant"),
+    _key("record_id", BigInteger),
+    _must("pool_id"),
+    _must("replica"),
+    _must("state"),
+    _must("effective_from", MOMENT),
+    _may("effective_until", MOMENT),
+    _may("rate_id"),
+    _must("created_by"),
+    _must("recorded_at", MOMENT),
+)
+
+gpu_rates = Table(
+    "gpu_rates",
+    metadata,
+    _key("tenant"),
+    _key("record_id", BigInteger),
+    _must("rate_id"),
+    _must("state"),
+    _must("effective_from", MOMENT),
+    _may("effective_until", MOMENT),
+    _must("kind"),
+    _must("gpu"),
+    _must("billing_currency"),
+    _must("terms", JSONB),
+    _must("source"),
+    _may("checked_on", Date),
+    _must("created_by"),
+    _may("approved_by"),
+    _must("recorded_at", MOMENT),
+)
+
+pool_bills = Table(
+    "pool_bills",
+    metadata,
+    _key("tenant"),
+    _key("record_id", BigInteger),
+    _must("pool_id"),
+    _must("hour", MOMENT),
+    _must("amount", MONEY),
+    _must("billing_currency"),
+    _may("gpu_hours", MONEY),
+    _must("source"),
+    _may("source_id"),
+    _must("parts", JSONB),
+    _must("created_by"),
+    _must("recorded_at", MOMENT),
+)
+
+unused_gpu_hours = Table(
+    "unused_gpu_hours",
+    metadata,
+    _key("tenant"),
+    _key("record_id", BigInteger),
+    _must("rate_id"),
+    _must("hour", MOMENT),
+    _must("amount", MONEY),
+    _must("billing_currency"),
+    _may("gpu_hours", MONEY),
+    _must("source"),
+    _may("source_id"),
+    _must("created_by"),
+    _must("recorded_at", MOMENT),
+)
+
+pool_hours = Table(
+    "pool_hours",
+    metadata,
+    _key("tenant"),
+    _key("pool_id"),
+    _key("hour", MOMENT),
+    _key("settlement", Integer),
+    _must("bill", MONEY),
+    _must("billing_currency"),
+    _must("direct", MONEY),
+    _must("gap", MONEY),
+    _must("idle", MONEY),
+    _must("unallocated_gap", MONEY),
+    _must("unallocated_idle", MONEY),
+    _must("unproven", MONEY),
+    _may("underfill", MONEY),
+    _may("utilisation", Double),
+    _may("calibration", Double),
+    _must("capacity_us", BigInteger),
+    _must("in_flight_us", BigInteger),
+    _must("idle_us", BigInteger),
+    _must("unproven_us", BigInteger),
+    _must("requests", Integer),
+    _must("charged", Integer),
+    _must("unpriced", Integer),
+    _must("estimated", Integer),
+    _must("extrapolated", Integer),
+    _may("best_batch", Integer),
+    _must("curve_id"),
+    _must("policy"),
+    _must("fluid", Boolean),
+    _must("inputs_hash", LargeBinary),
+    _must("settled_at", MOMENT),
+)
+
+settled_pool_hours = Table("settled_pool_hours", views, *[Column(one.name, one.type) for one in pool_hours.columns])
+"""The view of the settlement of each hour that counts."""

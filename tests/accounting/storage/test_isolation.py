@@ -163,6 +163,21 @@ REVENUE_BY_OWNER = (
     "VALUES (:tenant, :tenant || '-line', 'csv', 'one_off', 1, 'USD', now(), 'day', 'x')",
     "INSERT INTO revenue_customers (tenant, customer_id, user_id) VALUES (:tenant, :tenant || '-customer', :tenant || '-user')",
 )
+POOLS_BY_OWNER = (
+    "INSERT INTO pools (tenant, pool_id, state, effective_from, role, model, curve_id, gpu, gpus_per_replica, scheduler_order, "
+    "token_budget, max_batch, admission, policy, outside_range, prefix_policy, billing_currency, created_by, recorded_at) "
+    "VALUES (:tenant, :tenant || '-pool', 'stated', '2026-07-01', 'mixed', 'm', :tenant || '-curve', 'H200', 1, 'decode_first', "
+    "8192, 256, 'prompt', 'switch', 'flag', 'first_pays', 'USD', 'x', now())",
+    "INSERT INTO pool_replicas (tenant, pool_id, replica, state, effective_from, rate_id, created_by, recorded_at) "
+    "VALUES (:tenant, :tenant || '-pool', 'r0', 'stated', '2026-07-01', :tenant || '-rate', 'x', now())",
+    "INSERT INTO gpu_rates (tenant, rate_id, state, effective_from, kind, gpu, billing_currency, terms, source, created_by, "
+    "recorded_at) VALUES (:tenant, :tenant || '-rate', 'stated', '2026-07-01', 'on_demand', 'H200', 'USD', "
+    "'{\"price_per_hour\": \"3\", \"gpus\": 1}', :tenant || '-source', 'x', now())",
+    "INSERT INTO pool_bills (tenant, pool_id, hour, amount, billing_currency, gpu_hours, source, parts, created_by, recorded_at) "
+    "VALUES (:tenant, :tenant || '-pool', '2026-07-01 00:00:00+00', 3, 'USD', 1, 'schedule', '[]', 'x', now())",
+    "INSERT INTO unused_gpu_hours (tenant, rate_id, hour, amount, billing_currency, source, created_by, recorded_at) "
+    "VALUES (:tenant, :tenant || '-rate', '2026-07-01 00:00:00+00', 3, 'USD', 'schedule', 'x', now())",
+)
 BOUNDS = """
     SELECT inhrelid::regclass::text AS name, pg_get_expr(relpartbound, inhrelid) AS bounds
     FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = 'usage_events'::regclass
@@ -171,7 +186,7 @@ BOUNDS = """
 
 def _fill_by_owner(connection: Connection, tenant: str) -> None:
     """Rows that no endpoint writes, and one event in every partition."""
-    for statement in (*BY_OWNER, *REVENUE_BY_OWNER):
+    for statement in (*BY_OWNER, *REVENUE_BY_OWNER, *POOLS_BY_OWNER):
         connection.execute(text(statement), {"tenant": tenant})
     columns = [row.name for row in connection.execute(text(COLUMNS), {"table": "usage_events"})]
     kept = ", ".join(f"{{{name}}}" if name in ("event_id", "occurred_at") else name for name in columns)
@@ -283,7 +298,8 @@ def test_the_application_can_not_edit_what_is_booked(world: World) -> None:
     query = """
         SELECT c.oid::regclass::text, privilege FROM pg_class c, unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) privilege
         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
-          AND (c.relname IN ('charges', 'event_ids', 'raw_usage', 'tariffs', 'tariff_prices', 'tariff_records', 'contracts', 'audit_log')
+          AND (c.relname IN ('charges', 'event_ids', 'raw_usage', 'tariffs', 'tariff_prices', 'tariff_records', 'contracts', 'audit_log',
+                             'pools', 'pool_replicas', 'gpu_rates', 'pool_bills', 'unused_gpu_hours')
                OR c.relname ~ '^usage_events')
           AND (has_table_privilege('tokencogs_app', c.oid, privilege)
                OR privilege = 'UPDATE' AND has_any_column_privilege('tokencogs_app', c.oid, 'UPDATE'))
