@@ -30,7 +30,7 @@ def draw(view: str) -> None:
 
 def main() -> None:
     """The navigation, and the page that the URL names."""
-    st.set_page_config(page_title="tokencogs", page_icon=":material/token:", layout="wide")
+    st.set_page_config(page_title="tokencogs", page_icon="🪙", layout="wide")
     made = {
         section: [
             st.Page(partial(draw, view), title=title, icon=icon, url_path=view, default=view == "overview")

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import money
-from dashboard.api import Answer, ApiError
+from dashboard.api import Answer
 from dashboard.definitions import define, label
 from dashboard.session import reader
 from dashboard.states import ask
@@ -30,6 +30,16 @@ def report(name: str, **more: Any) -> Answer:
     chosen = reader()
     asked = {**chosen.period, "tz": chosen.tz, "currency": chosen.currency} | more
     return ask(f"/v1/reports/{name}", **asked)
+
+
+def columns(answer: Answer, *names: str, leave: Sequence[str] = ("row",)) -> list[dict[str, str]]:
+    """The columns of a report by name, in that order; without names all but `leave`, and no currency where all rows have one."""
+    found: dict[str, dict[str, str]] = {column["name"]: column for column in answer.data["columns"]}
+    if names:
+        return [found[name] for name in names if name in found]
+    one = len({row.get("billing_currency") for row in answer.data["rows"]}) < 2
+    left = {*leave, "billing_currency"} if one else {*leave}
+    return [column for name, column in found.items() if name not in left]
 
 
 def cell(value: Any, kind: str, currency: str | None, exact: bool = False) -> tuple[str, str]:
@@ -158,4 +168,4 @@ def note_coverage(answer: Answer, at: Any = st) -> None:
         at.warning(f"Not in these amounts: {told} events. See Data quality.", icon=":material/visibility_off:")
 
 
-__all__ = ["PLOT", "ApiError", "cell", "files", "metric", "note_coverage", "report", "source", "table", "to_csv"]
+__all__ = ["PLOT", "cell", "columns", "files", "metric", "note_coverage", "report", "source", "table", "to_csv"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F")
 """Okabe and Ito's colours, which people with any common colour blindness tell apart; never the only sign of a meaning."""
 GAIN, LOSS, NEUTRAL = "#0072B2", "#D55E00", "#7F7F7F"
@@ -18,11 +20,14 @@ FLAGS = {
     "theme.dark.secondaryBackgroundColor": "#1B222B",
     "theme.dark.textColor": "#E8ECF0",
     "theme.metricValueFontSize": "1.6rem",
-    "theme.headingFontSizes": "['1.75rem','1.3rem','1.1rem']",
-    "theme.chartCategoricalColors": "[" + ",".join(f"'{colour}'" for colour in PALETTE) + "]",
+    "theme.headingFontSizes": '["1.75rem","1.3rem","1.1rem"]',
+    "theme.chartCategoricalColors": json.dumps(PALETTE),
+    "theme.paddingTop": "1rem",
+    "theme.paddingBottom": "3rem",
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",
     "browser.gatherUsageStats": "false",
+    "runner.magicEnabled": "false",
     "server.headless": "true",
     "server.fileWatcherType": "none",
 }
