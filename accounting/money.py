@@ -20,6 +20,8 @@ from accounting.errors import MoneyError
 MINOR_SCALE = 15
 PRICE_SCALE = 9
 CENT_SCALE = 2
+LINE_SCALE = 18
+"""Decimals of a stored amount; a line without tokens, such as a bill, may use them all."""
 EVENT_LIMIT: int = 9_000 * 10**MINOR_SCALE
 """The most one event may cost, in minor units: just below what an int64 holds."""
 
@@ -86,6 +88,16 @@ def to_minor(value: str | int | Decimal, field: str = "amount") -> int:
 def from_minor(minor: int) -> Decimal:
     """The exact amount in currency units of a whole number of minor units."""
     return _EXACT.scaleb(Decimal(int(minor)), -MINOR_SCALE)
+
+
+def to_line(amount: Decimal, field: str = "amount") -> int:
+    """Whole 10^-18 of a stored amount."""
+    return _scaled(amount, LINE_SCALE, field)
+
+
+def from_line(units: int) -> Decimal:
+    """The exact amount in currency units of a whole number of 10^-18."""
+    return _EXACT.scaleb(Decimal(int(units)), -LINE_SCALE)
 
 
 def parse_unit_price(value: str | int | Decimal, field: str = "unit_price") -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -23,7 +24,9 @@ class NewCharge:
         category, class_: FOCUS; class_ is None or Correction. supersedes: charge_id of the line it corrects.
         charge_status: priced, unpriced or pending_settlement.
         events ... output_tokens: signed counts. list_cost ... billed_cost: currency units, None where not priced.
+        direct_cost, fully_loaded_cost: the other two bases of a line of a pool, whose effective cost is attributed; None elsewhere.
         basis, policy, quality, sku_price_id, list_sku_price_id, reason: what made the cost.
+        details: JSON of the derivation of a pool's line.
     """
 
     charge_id: str
@@ -59,6 +62,9 @@ class NewCharge:
     sku_price_id: int | None = None
     list_sku_price_id: int | None = None
     reason: str | None = None
+    direct_cost: Decimal | None = None
+    fully_loaded_cost: Decimal | None = None
+    details: dict[str, Any] | None = None
 
 
 Settler = Callable[[Connection, TenantContext], Iterable[NewCharge]]
