@@ -41,3 +41,38 @@ class CurveFile(Answer):
     """The file as it was sent."""
 
     curve: dict[str, Any]
+
+
+class CurveCell(Answer):
+    """One point of a curve's grid; throughput of one replica, times in seconds."""
+
+    batch: int = Field(examples=[16])
+    context: int = Field(description="tokens of each sequence", examples=[4096])
+    step_seconds: float = Field(description="one decode step of the batch")
+    tokens_per_second: float = Field(description="output, with the measured residual: what prices use")
+    fitted_tokens_per_second: float = Field(description="by the curve's own terms")
+    ttft_seconds: float | None = Field(
+        description="prefill of the context beside batch - 1 decoding sequences; null where the curve can't say"
+    )
+    measured_tokens_per_second: float | None = Field(description="null where nothing was measured")
+    fits: bool | None = Field(description="into the KV cache; null where the curve states no memory")
+    extrapolated: bool = Field(description="beyond the measured range")
+
+
+class CurveEvaluation(Answer):
+    """A curve over a grid of batch and context, with what it was made of."""
+
+    curve_id: str
+    form: Literal["step", "table"]
+    model: str
+    engine: str
+    gpu: str
+    dtype: str
+    measured_at: str
+    floor: bool
+    behaviour_changing: bool
+    kl_divergence: float | None
+    errors: dict[str, float] = Field(
+        description="held-out error of the fit: relative, `bias` signed", examples=[{"mape": 0.03}]
+    )
+    cells: list[CurveCell]

@@ -5,13 +5,34 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path
+from fastapi import APIRouter, Body, Path, Query
 
+from accounting.selfhosted.curve_json import load_curve
+from accounting.selfhosted.evaluate import evaluate
 from accounting.storage import curves
 from api.deps import AdminKey, ServiceDep, ViewerKey
 from api.openapi import problems
-from api.schemas_curves import CurveFile, CurveList, CurveRecorded, CurveRow
+from api.schemas_curves import CurveCell, CurveEvaluation, CurveFile, CurveList, CurveRecorded, CurveRow
 
+Numbers = Annotated[
+    str,
+    Query(
+        description="whole numbers with commas between; default: what was measured",
+        pattern=r"^([0-9]{1,9}(,[0-9]{1,9})*)?$",
+    ),
+]
+_SHOWN = (
+    "curve_id",
+    "model",
+    "engine",
+    "gpu",
+    "dtype",
+    "measured_at",
+    "floor",
+    "behaviour_changing",
+    "kl_divergence",
+    "errors",
+)
 CurveId = Annotated[str, Path(pattern=r"^[^\x00]*$", examples=["qwen3-8b-h200"])]
 EXAMPLE_CURVE: dict[str, Any] = {
     "version": 1,
@@ -49,3 +70,19 @@ def get_curves(service: ServiceDep, principal: ViewerKey) -> CurveList:
 def get_curve(curve_id: CurveId, service: ServiceDep, principal: ViewerKey) -> CurveFile:
     """The file of one curve."""
     return CurveFile(curve=curves.curve_file(service.engine, principal.context, curve_id))
+
+
+@router.get("/{curve_id}/evaluate", responses=problems(400, 404))
+def get_evaluation(
+    curve_id: CurveId, service: ServiceDep, principal: ViewerKey, batch: Numbers = "", context: Numbers = ""
+) -> CurveEvaluation:
+    """Throughput and times of a curve over batch and context, with the measured points beside it."""
+    file = curves.curve_file(service.engine, principal.context, curve_id)
+    curve = load_curve(json.dumps(file))
+    cells = evaluate(curve, file, _numbers(batch), _numbers(context))
+    shown = {name: getattr(curve.header, name) for name in _SHOWN}
+    return CurveEvaluation(form=curve.form, cells=[CurveCell(**vars(cell)) for cell in cells], **shown)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",") if part]

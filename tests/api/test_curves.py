@@ -78,3 +78,19 @@ def test_the_probe_pushes_a_result_that_accounting_reads(
     assert float(curve.answer(8, 512).step_seconds) == pytest.approx(0.00520288, rel=1e-6)
     with pytest.raises(CurveRefused, match="answered 403"):
         push(msgspec.structs.replace(result, result_id="again"), url, keys["viewer"])
+
+
+def test_a_curve_is_evaluated_over_a_grid(admin: httpx.Client) -> None:
+    steps = [{"kind": "decode", "seconds": 0.008, "batch": 2, "context_sum": 2000}]
+    admin.post("/v1/curves", json={**EXAMPLE_CURVE, "curve_id": "drawn", "source": {"points": steps}})
+    found = admin.get("/v1/curves/drawn/evaluate?batch=2&context=1000,128").json()
+    assert [(cell["batch"], cell["context"]) for cell in found["cells"]] == [(2, 128), (2, 1000)]
+    # 0.0049 + 2 * 0.0000094 + 2 * 1000 * 0.000000034 = 0.0049868
+    assert found["cells"][1]["tokens_per_second"] == pytest.approx(2 / 0.0049868, rel=1e-12)
+    assert found["cells"][1]["measured_tokens_per_second"] == 250.0
+
+
+@pytest.mark.parametrize(("query", "status"), [("batch=0", 400), ("batch=a", 400), ("context=1,,2", 400), ("", 200)])
+def test_an_axis_that_is_no_list_of_numbers_is_refused(admin: httpx.Client, query: str, status: int) -> None:
+    admin.post("/v1/curves", json=EXAMPLE_CURVE)
+    assert admin.get(f"/v1/curves/qwen3-8b-h200/evaluate?{query}").status_code == status

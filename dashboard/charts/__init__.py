@@ -1,0 +1,23 @@
+"""How do figures become pictures? Builders of plotly figures from rows as the API sends them."""
+
+from dashboard.charts.bars import Mark, distribution, grouped, ranked, stacked, stacked_columns
+from dashboard.charts.frame import nothing
+from dashboard.charts.heat import heat
+from dashboard.charts.lines import lines, lorenz
+from dashboard.charts.spark import spark
+from dashboard.charts.waterfall import waterfall
+
+__all__ = [
+    "Mark",
+    "distribution",
+    "grouped",
+    "heat",
+    "lines",
+    "lorenz",
+    "nothing",
+    "ranked",
+    "spark",
+    "stacked",
+    "stacked_columns",
+    "waterfall",
+]

@@ -1,0 +1,139 @@
+"""How do amounts stand beside and on top of each other? Stacked periods, ranked rows, a distribution with its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from dashboard import money
+from dashboard.charts.colours import GAIN, LOSS, dash, pattern, series
+from dashboard.charts.frame import Row, drawn, figure, labels
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A limit in a distribution. Attributes: label; at: where, as the API states it; None: there is none, nothing is drawn."""
+
+    label: str
+    at: str | int | None
+
+
+def stacked(rows: Sequence[Row], x: str, label: str, value: str, titles: tuple[str, str], currency: str) -> go.Figure:
+    """A bar a value of `x`, in the order of the rows, made of a part a value of `label`. An unknown amount has no part."""
+    order = labels(rows, x)
+    traces = []
+    for number, key in enumerate(labels(rows, label)):
+        own = [row for row in rows if row[label] == key]
+        traces.append(
+            _part([row[x] for row in own], [row[value] for row in own], str(key or "not named"), number, currency)
+        )
+    made = figure(traces, *titles, barmode="relative")
+    made.update_xaxes(type="category", categoryorder="array", categoryarray=order)
+    return made
+
+
+def stacked_columns(
+    rows: Sequence[Row], label: str, columns: Sequence[str], titles: tuple[str, str], currency: str
+) -> go.Figure:
+    """The same for rows that have a column a period, as the cost statement has; a part a row, the same label twice is one name."""
+    traces = [
+        _part(list(columns), [row[name] for name in columns], str(row[label] or "not named"), number, currency)
+        for number, row in enumerate(rows)
+    ]
+    made = figure(traces, *titles, barmode="relative")
+    made.update_xaxes(type="category", categoryorder="array", categoryarray=list(columns))
+    return made
+
+
+def grouped(rows: Sequence[Row], x: str, values: Sequence[str], titles: tuple[str, str], currency: str) -> go.Figure:
+    """Bars of several columns side by side, a group a row."""
+    names = [str(row[x]) for row in rows]
+    traces = [
+        _part(names, [row[value] for row in rows], value.replace("_", " "), number, currency)
+        for number, value in enumerate(values)
+    ]
+    return figure(traces, *titles, barmode="group")
+
+
+def ranked(rows: Sequence[Row], label: str, value: str, title: str, currency: str) -> go.Figure:
+    """Horizontal bars in the order of the rows, the first on top; losses in another colour and with their sign."""
+    known = [row for row in rows if row[value] is not None]
+    amounts = [row[value] for row in known]
+    bar = go.Bar(
+        x=[drawn(amount) for amount in amounts],
+        y=[str(row[label]) for row in known],
+        orientation="h",
+        marker={"color": [LOSS if amount.startswith("-") else GAIN for amount in amounts]},
+        text=[money.short(amount, currency) for amount in amounts],
+        textposition="auto",
+        customdata=[money.exactly(amount, currency) for amount in amounts],
+        hovertemplate="%{y}<br>%{customdata}<extra></extra>",
+    )
+    made = figure([bar], title, "", legend=False, height=max(200, 80 + 26 * len(known)))
+    made.update_yaxes(type="category", autorange="reversed")
+    return made
+
+
+def distribution(
+    rows: Sequence[Row], edges: tuple[str, str], count: str, lost: str, marks: Sequence[Mark], titles: tuple[str, str]
+) -> go.Figure:
+    """How many are in each range of use, those who lose money apart, with limits as lines.
+
+    Args:
+        edges: columns of a range's lowest value and of the first above it. A range that begins at 0 has no place on the logarithmic
+            axis: its count is written instead.
+        count: how many are in it. lost: how many of these lose money.
+    """
+    low, high = edges
+    drawable = [row for row in rows if row[low] > 0]
+    starts = [float(row[low]) for row in drawable]
+    widths = [float(row[high]) - float(row[low]) for row in drawable]
+    ranges = [f"{row[low]:,} to below {row[high]:,}" for row in drawable]
+    traces = [
+        go.Bar(
+            x=starts,
+            y=[row[column] for row in drawable],
+            width=widths,
+            offset=0,
+            name=name,
+            marker={
+                "color": colour,
+                "pattern": {"shape": shape, "fgcolor": "white"},
+                "line": {"width": 1, "color": "white"},
+            },
+            customdata=ranges,
+            hovertemplate=f"%{{customdata}}<br>%{{y}} {name}<extra></extra>",
+        )
+        for column, name, colour, shape in ((lost, "losing money", LOSS, "/"), (count, "all subscribers", GAIN, ""))
+    ]
+    made = figure(reversed(traces), *titles, barmode="overlay")
+    made.update_xaxes(type="log", dtick=1)
+    for number, mark in enumerate(mark for mark in marks if mark.at is not None and float(mark.at) > 0):
+        made.add_scatter(
+            x=[float(mark.at or 0)] * 2,
+            y=[0, max([row[count] for row in drawable], default=1)],
+            mode="lines",
+            name=f"{mark.label}: {money.number(str(mark.at))}",
+            hoverinfo="name",
+            line={"color": series(number + 2), "width": 3, "dash": dash(number + 1)},
+        )
+    unused = [row for row in rows if row[low] == 0]
+    if unused:
+        said = ", ".join(f"{row[count]:,} used nothing" for row in unused)
+        made.add_annotation(
+            text=said, xref="paper", yref="paper", x=1, y=1, xanchor="right", yanchor="top", showarrow=False
+        )
+    return made
+
+
+def _part(x: Sequence[str], amounts: Sequence[str | None], name: str, number: int, currency: str) -> go.Bar:
+    return go.Bar(
+        x=list(x),
+        y=[drawn(amount) for amount in amounts],
+        name=name,
+        marker={"color": series(number), "pattern": {"shape": pattern(number), "fgcolor": "white", "solidity": 0.25}},
+        customdata=[money.exactly(amount, currency) for amount in amounts],
+        hovertemplate=f"%{{x}}<br>{name}<br>%{{customdata}}<extra></extra>",
+    )
