@@ -1,6 +1,7 @@
-"""What does a token cost? The plain figure of a bill over its tokens, and seconds of replica time by kind of token on a curve.
+"""What does a token cost? The plain figure of a bill over its tokens, and by kind of token: as billed, and at any batch and context.
 
 The plain figure takes the whole bill, idle hours included; over busy hours alone it would be the price of a machine that nobody pays for.
+As billed, kinds times their tokens are the bill again. Amounts are Fractions in the unit of the bill or the rate.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from fractions import Fraction
 import numpy as np
 
 from accounting.errors import InvalidInput
-from accounting.selfhosted.arrays import Floats
+from accounting.selfhosted.apportion import apportion
+from accounting.selfhosted.arrays import PS_PER_SECOND, Floats
 from accounting.selfhosted.curve import StepCurve
+from accounting.selfhosted.lines import Lines
+from accounting.selfhosted.requests import Requests
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,15 @@ class TokenSeconds:
     output: Floats
     uncached_input: Floats
     cached_input: Floats
+
+
+@dataclass(frozen=True)
+class UnitCosts:
+    """For a million tokens of each kind; None where there are none of it, or the curve can't say."""
+
+    uncached_input: Fraction | None
+    cached_input: Fraction | None
+    output: Fraction | None
 
 
 def per_million(amount: int | Fraction, tokens: int) -> Fraction:
@@ -58,3 +71,32 @@ def token_seconds(curve: StepCurve, batch: Floats, context: Floats, token_budget
     own = curve.prefill_seconds(context, np.zeros_like(context)) + curve.r * context * (steps - 1) / 2
     uncached = (own + steps * curve.t_0 / batch) / context + curve.e * curve.coverage(tokens) / tokens
     return TokenSeconds(output, uncached, np.full_like(output, curve.r))
+
+
+def at_point(curve: StepCurve, batch: int, context: int, token_budget: int, replica_hour: Fraction) -> UnitCosts:
+    """Unit costs in steps of that batch and context, `replica_hour` being what a replica costs an hour; nothing idle, no gap."""
+    found = token_seconds(curve, np.array([float(batch)]), np.array([float(context)]), token_budget)
+    million = replica_hour * 1_000_000 / 3_600
+    kinds = (found.uncached_input, found.cached_input, found.output)
+    return UnitCosts(*(Fraction(float(seconds[0])) * million for seconds in kinds))
+
+
+def as_billed(curve: StepCurve, bill: int, lines: Lines, requests: Requests) -> UnitCosts:
+    """Unit costs at which the tokens of the given lines (of `attribute`) pay the whole bill, gap, idle and underfill included.
+
+    By the shares' seconds: what precedes the first token, less r a cached token, is uncached input's; r a cached token is cached
+    input's; the rest is output's. Split to the last unit. Raises InvalidInput for lines without shares.
+    """
+    if not len(lines):
+        raise InvalidInput("lines", 0, "without shares the bill is nobody's and tokens have no cost")
+    prompt = lines.prefill_seconds > 0
+    cached_tokens = np.where(prompt, requests.cached_tokens[lines.row], 0)
+    context = np.where(prompt, requests.context_tokens[lines.row], 0)
+    before, cached = float(lines.prefill_seconds.sum()), curve.r * float(cached_tokens.sum())
+    seconds = np.array([before - cached, cached, float(lines.seconds.sum()) - before])
+    parts = apportion(bill, np.rint(seconds * PS_PER_SECOND).astype(np.int64), np.arange(3)).tolist()
+    output = requests.output_tokens[np.unique(lines.row)].sum()
+    tokens = [int(one) for one in (context.sum() - cached_tokens.sum(), cached_tokens.sum(), output)]
+    return UnitCosts(
+        *(per_million(int(part), count) if count else None for part, count in zip(parts, tokens, strict=True))
+    )

@@ -8,19 +8,10 @@ import numpy as np
 import pytest
 
 from accounting.errors import InvalidInput
-from accounting.selfhosted.curve import Domain, Header, StepCurve
-from accounting.selfhosted.unit_costs import at_utilisation, per_million, token_seconds
-
-CURVE = StepCurve(
-    Header("c1", "m", "e", "H200", "bf16", "2026-10-01"),
-    Domain((1, 64), (1, 8_192)),
-    0.005,
-    0.00001,
-    1e-7,
-    0.00002,
-    1e-9,
-    1e-8,
-)
+from accounting.selfhosted.pool import Cells
+from accounting.selfhosted.shares import attribute
+from accounting.selfhosted.unit_costs import as_billed, at_point, at_utilisation, per_million, token_seconds
+from tests.accounting.selfhosted.by_hand import CURVE, POOL, alone
 
 
 def test_the_plain_figure_is_the_bill_over_its_tokens() -> None:
@@ -42,3 +33,30 @@ def test_tokens_cost_their_own_work_and_their_part_of_the_step() -> None:
     assert found.output == pytest.approx([0.00061], rel=1e-12)
     assert found.uncached_input == pytest.approx([0.000021], rel=1e-12)
     assert found.cached_input.tolist() == [1e-8]
+
+
+def test_a_full_step_is_priced_by_what_the_replica_costs_an_hour() -> None:
+    """36 an hour are 0.01 a second: 610 s, 21 s and 0.01 s of a million tokens."""
+    found = at_point(CURVE, 10, 1_000, 2_048, Fraction(36))
+    kinds = (found.uncached_input, found.cached_input, found.output)
+    assert [float(one) for one in kinds if one is not None] == pytest.approx([0.21, 0.0001, 6.1], rel=1e-12)
+
+
+def test_kinds_of_tokens_pay_the_whole_bill() -> None:
+    """0.026 s of 1,000 new tokens, 5 us of 500 cached ones, 0.516505 s of 101 given out; the hour's bill is split by these."""
+    requests = alone()
+    found = attribute(CURVE, POOL, requests, Cells.of_hours([0], 1))
+    costs = as_billed(CURVE, 542_510_000, found.lines, requests)
+    assert (costs.uncached_input, costs.cached_input) == (26_000_000_000, 10_000_000)
+    assert costs.output == Fraction(516_505_000 * 1_000_000, 101)
+    with pytest.raises(InvalidInput, match="lines=0"):
+        as_billed(CURVE, 1, found.lines.between(0, 0), requests)
+
+
+def test_a_kind_without_tokens_has_no_cost() -> None:
+    requests = alone(cached=0, output=1)
+    found = attribute(CURVE, POOL, requests, Cells.of_hours([0], 1))
+    costs = as_billed(CURVE, 7_000, found.lines, requests)
+    assert costs.cached_input is None
+    assert costs.uncached_input == Fraction(7_000 * 1_000_000, 1_500)
+    assert costs.output == 0

@@ -1,0 +1,146 @@
+"""What does a replica do in the steady state, by hand and in the simulator?"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from accounting.errors import InvalidInput
+from accounting.selfhosted.curve import Domain, TableCurve
+from accounting.selfhosted.grid import Grid
+from accounting.selfhosted.pool import Pool
+from accounting.selfhosted.steady import Operating, Targets, operating_point, steady
+from accounting.selfhosted.workload import Workload
+from tests.accounting.selfhosted.by_hand import CURVE, HEADER, POOL, workload
+from tests.accounting.selfhosted.replay import curve
+from tests.accounting.selfhosted.simulator import H200_8B, Replica, poisson
+
+
+def test_a_request_needs_its_own_work_and_its_part_of_the_steps() -> None:
+    """Own prefill 0.0205, own decode 0.001 + 1e-7 * 105,050 = 0.011505, 100/10 steps of 0.005; first token 0.005 + 0.00115 + 0.0205."""
+    found = steady(CURVE, POOL, workload(), 10)
+    assert found.request_seconds == pytest.approx(0.082005, rel=1e-12)
+    assert found.itl_seconds == pytest.approx(0.0082005, rel=1e-12)
+    assert found.requests_per_second == pytest.approx(12.19438, rel=1e-6)
+    assert found.ttft_seconds == pytest.approx(0.02665, rel=1e-12)
+    assert (found.batch, found.extrapolated) == (10, False)
+
+
+@pytest.mark.parametrize(
+    ("pool", "seconds"),
+    [
+        (replace(POOL, role="prefill"), 0.0205 + 0.005 * 1_000 / 2_048),
+        (replace(POOL, role="decode"), 0.061505),
+        (replace(POOL, order="prefill_first"), 0.082005 + 0.005 * 1_000 / 2_048),
+    ],
+)
+def test_each_role_and_order_pays_for_the_steps_it_runs(pool: Pool, seconds: float) -> None:
+    assert steady(CURVE, pool, workload(), 10).request_seconds == pytest.approx(seconds, rel=1e-12)
+
+
+def test_prompts_that_fill_the_steps_leave_fewer_to_decode() -> None:
+    """10,000 new tokens in chunks of 2,048 - 50: 5.005 steps a request, so 10 / 5.005 decode at once."""
+    found = steady(CURVE, POOL, workload(new=10_000, output=11), 50)
+    assert found.batch == pytest.approx(1.998, rel=1e-4)
+
+
+def test_experts_are_touched_by_all_tokens_of_the_step() -> None:
+    """110 tokens a step touch all 8 experts: 10 steps of 8 * 1e-4 more; at a batch of 1 with 1 prompt token in 100, 8*(1 - 0.75^1.01)."""
+    moe = replace(CURVE, e=1e-4, experts=8, experts_per_token=2)
+    assert steady(moe, POOL, workload(), 10).request_seconds == pytest.approx(0.090005, rel=1e-9)
+    few = steady(CURVE, POOL, workload(new=1), 1).request_seconds
+    assert steady(moe, POOL, workload(new=1), 1).request_seconds == pytest.approx(few + 0.0201720, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("pool", "targets", "batch", "limit"),
+    [
+        (POOL, Targets(), 64, "max_batch"),
+        (replace(POOL, max_batch=100), Targets(), 64, "measured_range"),
+        (replace(POOL, kv_capacity_tokens=10_500), Targets(), 10, "kv"),
+        (replace(POOL, kv_capacity_tokens=10_499), Targets(), 9, "kv"),
+        (replace(POOL, kv_capacity_tokens=10_999, admission="peak"), Targets(), 9, "kv"),
+        (POOL, Targets(itl_seconds=0.0098), 14, "itl"),
+        (POOL, Targets(ttft_seconds=0.0275), 17, "ttft"),
+    ],
+)
+def test_the_best_batch_names_what_stops_it(pool: Pool, targets: Targets, batch: int, limit: str) -> None:
+    """A step takes 0.005 + R * 0.00032005, a first token 0.0255 + R * 0.000115; 1,050 tokens are held on average, 1,100 at the end."""
+    found = operating_point(CURVE, pool, workload(), targets)
+    assert found is not None
+    assert (found.steady.batch, found.limit) == (batch, limit)
+
+
+def test_no_batch_holds_an_impossible_target() -> None:
+    assert operating_point(CURVE, POOL, workload(), Targets(itl_seconds=0.005)) is None
+    assert operating_point(CURVE, replace(POOL, kv_capacity_tokens=1_049), workload()) is None
+
+
+def test_prompts_that_fill_the_budget_are_the_limit() -> None:
+    found = operating_point(CURVE, POOL, workload(new=10_000, output=11))
+    assert found is not None
+    assert found.limit == "token_budget"
+
+
+def test_a_table_serves_what_was_served_and_throughput_may_fall() -> None:
+    """100 steps: 20 ms each for 4 users are 0.5 s a request, 60 ms for 8 are 0.75 s: 4 is best."""
+    steps = Grid(np.array([1.0, 4.0, 8.0]), np.array([1_000.0]), np.array([[0.01], [0.02], [0.06]]))
+    table = TableCurve(HEADER, Domain((1, 8), (1, 8_192)), steps)
+    found = operating_point(table, POOL, workload())
+    assert found is not None
+    assert (found.steady.batch, found.limit) == (4, "none")
+    assert found.steady.request_seconds == pytest.approx(0.5)
+    with pytest.raises(InvalidInput, match="ttft_seconds=1"):
+        operating_point(table, POOL, workload(), Targets(ttft_seconds=1))
+    with pytest.raises(InvalidInput, match="role='decode'"):
+        steady(table, replace(POOL, role="decode"), workload(), 4)
+
+
+def test_changed_workloads_keep_what_they_do_not_change() -> None:
+    """500 of 1,500 found; twice as long 1,000 of 3,000; 60 % found 900 of 1,500; a prompt found whole still computes one token."""
+    one = workload(new=1_000, cached=500)
+    assert one.hit_share == Fraction(1, 3)
+    assert one.tokens == 1_601
+    double, hits, all_hits = (
+        one.with_context(Fraction(2)),
+        one.with_hit_share(Fraction(3, 5)),
+        one.with_hit_share(Fraction(1)),
+    )
+    assert [double.uncached_input_tokens[0], double.cached_tokens[0], double.output_tokens[0]] == [2_000, 1_000, 101]
+    assert [hits.uncached_input_tokens[0], hits.cached_tokens[0]] == [600, 900]
+    assert [all_hits.uncached_input_tokens[0], all_hits.cached_tokens[0]] == [1, 1_499]
+    with pytest.raises(InvalidInput, match="hit_share='3/2'"):
+        one.with_hit_share(Fraction(3, 2))
+    with pytest.raises(InvalidInput, match="uncached_input_tokens=0"):
+        workload(new=0)
+
+
+def saturated(prompt: int, output: int, batch: int, **changes: int) -> tuple[float, Operating]:
+    """Requests a second of a backlog in the simulator, start and end left out, and what the formulas say."""
+    jobs = poisson(random.Random(7), 1_200, 1e6, prompt, output)
+    replica = Replica(H200_8B, max_batch=batch, **changes)  # type: ignore[arg-type]
+    replica.run(jobs)
+    ends = sorted(job.end for job in jobs)
+    pace = 600 / (ends[900] - ends[300])
+    counts = (np.array([getattr(job, name) for job in jobs]) for name in ("context", "cached", "output"))
+    pool = Pool(token_budget=replica.budget, max_batch=batch, kv_capacity_tokens=changes.get("capacity"))
+    found = operating_point(curve(), pool, Workload(*counts))
+    assert found is not None
+    return pace, found
+
+
+@pytest.mark.parametrize(("prompt", "output", "batch"), [(1_000, 200, 32), (3_000, 60, 32), (300, 300, 64)])
+def test_the_simulator_serves_what_is_predicted(prompt: int, output: int, batch: int) -> None:
+    pace, found = saturated(prompt, output, batch)
+    assert found.steady.requests_per_second == pytest.approx(pace, rel=0.05)
+
+
+def test_a_full_cache_is_predicted_from_mean_lengths() -> None:
+    """Long ones among short ones leave holes: the simulator serves some 10 % less."""
+    pace, found = saturated(1_000, 200, 128, capacity=60_000)
+    assert found.limit == "kv"
+    assert found.steady.requests_per_second == pytest.approx(pace, rel=0.15)
