@@ -1,0 +1,54 @@
+"""Which loads are asked of a server, and what must be said of it that it does not say itself?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from probe.http.errors import HttpProbeFailed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked of the server.
+
+    Attributes:
+        concurrency, input_tokens: the grid; concurrency 1 is always a part of it, for a prompt's own time.
+        output_tokens: of every request; the first comes of the prompt's step and is no decode step.
+        each: requests a user after the one that warms up; rounds: how often the grid is gone through.
+        rates: requests a second of open loops, each for `duration` seconds; vocabulary: token ids are below it.
+    """
+
+    concurrency: tuple[int, ...]
+    input_tokens: tuple[int, ...]
+    output_tokens: int
+    each: int = 2
+    rounds: int = 3
+    rates: tuple[float, ...] = ()
+    duration: float = 30.0
+    seed: int = 0
+    vocabulary: int = 1000
+
+    def __post_init__(self) -> None:
+        for name, values in (("concurrency", self.concurrency), ("input_tokens", self.input_tokens)):
+            if not values or min(values) < 1:
+                raise HttpProbeFailed(name, values, "numbers from 1 are expected")
+        if self.output_tokens < 4:
+            raise HttpProbeFailed("output_tokens", self.output_tokens, "at least 4: two decode steps and both ends")
+        object.__setattr__(self, "concurrency", tuple(sorted({1, *self.concurrency})))
+
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        return [(users, tokens) for tokens in self.input_tokens for users in self.concurrency]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a server can't say of itself. Attributes: model: its name in requests; None: as the server lists it."""
+
+    gpu: str
+    gpus: int = 1
+    dtype: str | None = None
+    quantization: str | None = None
+    kv_cache_dtype: str | None = None
+    server: str = "auto"
+    model: str | None = None

@@ -1,0 +1,91 @@
+"""Which result file do measured loads make: samples, points, what clients saw, the curve, and what must be known of them?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import msgspec
+
+from probe.curve.errors import CurveRefused
+from probe.curve.schema import DeviceInfo, EngineInfo, Fit, ModelInfo, Point, ResultFile, Run, Sample, Served
+from probe.fit.result import with_curve
+from probe.http.load import Call
+from probe.http.plan import Plan, Setup
+from probe.http.saturation import Load
+from probe.http.server import Server
+from probe.http.steps import point_of
+from probe.http.summary import METRICS
+
+
+@dataclass
+class Measured:
+    """Samples by cell (kind, concurrency, prompt tokens), served loads and all calls, as they come."""
+
+    samples: dict[tuple[str, int, int], list[Sample]] = field(default_factory=lambda: defaultdict(list))
+    served: list[Served] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    saturated: int = 0
+    loads: int = 0
+
+    def add(self, calls: Sequence[Call], load: Load, served: Served | None) -> bool:
+        """Takes in a load's calls; whether the client was too slow in it."""
+        self.calls += calls
+        self.loads += 1
+        late = load.saturated(None if served is None else served.itl_median)
+        self.saturated += late
+        return late
+
+
+def saturation_notes(measured: Measured) -> list[str]:
+    """One line where the client was too slow; [] where it never was."""
+    if not measured.saturated:
+        return []
+    return [
+        f"client saturated in {measured.saturated} of {measured.loads} loads: their samples are marked and not fitted"
+    ]
+
+
+def result_of(server: Server, plan: Plan, setup: Setup, measured: Measured) -> ResultFile:
+    """The file without its curve."""
+    points: list[Point] = [one for one in map(point_of, measured.samples.values()) if one]
+    now = datetime.now(UTC)
+    name = "-".join(part.rsplit("/", 1)[-1] for part in (server.model, server.dialect, setup.gpu))
+    return ResultFile(
+        version=1,
+        result_id=f"http-{name}-{now:%Y%m%dT%H%M%S}".replace(" ", "_"),
+        run=Run(
+            measured_at=now.isoformat(timespec="seconds"),
+            via="http",
+            seed=plan.seed,
+            rounds=plan.rounds,
+            warm_up=1,
+        ),
+        model=ModelInfo(name=server.model, dtype=setup.dtype, quantization=setup.quantization),
+        engine=EngineInfo(name=server.dialect, version=server.version, kv_cache_dtype=setup.kv_cache_dtype),
+        device=DeviceInfo(gpu=setup.gpu, count=setup.gpus),
+        samples=[one for some in measured.samples.values() for one in some],
+        points=points,
+        served=measured.served,
+        metrics=METRICS,
+    )
+
+
+def fitted(result: ResultFile, notes: list[str]) -> ResultFile:
+    """With its curve where the points make one, and what must be known of how they were measured first."""
+    outside = "measured from outside: a step is the time between a request's events, what the server adds included"
+    usable = [one for one in result.served if not _late(one)]
+    try:
+        found = msgspec.structs.replace(
+            with_curve(msgspec.structs.replace(result, served=usable)), served=result.served
+        )
+        fit = found.fit or Fit(chosen="none", errors={})
+    except CurveRefused as refused:
+        found, fit = result, Fit(chosen="none", errors={}, notes=[f"no curve: {refused}"])
+    return msgspec.structs.replace(found, fit=msgspec.structs.replace(fit, notes=[outside, *notes, *fit.notes]))
+
+
+def _late(run: Served) -> bool:
+    return Load(run.client_busy or 0.0, run.event_loop_lag or 0.0).saturated(run.itl_median)

@@ -1,0 +1,96 @@
+"""Which result file do loads over HTTP make? Rounds over a grid of concurrency and prompt length, then arrivals by chance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from probe.curve.schema import ResultFile, Served
+from probe.http.checks import faults, remarks
+from probe.http.dialects import DIALECTS
+from probe.http.errors import HttpProbeFailed
+from probe.http.load import Call, Target, arrival_times, closed_loop, open_loop
+from probe.http.plan import Plan, Setup
+from probe.http.prompts import Prompts
+from probe.http.result import Measured, fitted, result_of, saturation_notes
+from probe.http.saturation import Load, Watch
+from probe.http.server import cache_hits, identify, round_trip
+from probe.http.steps import decode_samples, prefill_samples
+from probe.http.summary import served_of
+from probe.http.transport import Client
+
+# The first tenth of an open loop's arrivals fill an empty server: not its steady state.
+_WARM_UP = 0.1
+
+Say = Callable[[str], None]
+
+
+def probe_http(url: str, plan: Plan, setup: Setup, *, key: str | None = None, say: Say = lambda _: None) -> ResultFile:
+    """Measures and fits. Raises HttpProbeFailed where the server can't be measured, CurveRefused where nothing fits its points."""
+    return asyncio.run(_probe(url, plan, setup, key, say))
+
+
+async def _probe(url: str, plan: Plan, setup: Setup, key: str | None, say: Say) -> ResultFile:
+    client = Client(url, key)
+    try:
+        server = await identify(client, setup.server, setup.model)
+        before, bare = await cache_hits(client), await round_trip(client)
+        say(f"{server.dialect} {server.version or ''} serves {server.model}; a bare request takes {bare * 1e3:.2f} ms")
+        target = Target(client, DIALECTS[server.dialect], server.model)
+        measured = await _measure(target, plan, bare, say)
+        after = await cache_hits(client)
+    finally:
+        client.close()
+    hits = None if before is None or after is None else after - before
+    notes = [*saturation_notes(measured), *remarks(measured.calls, hits)]
+    return fitted(result_of(server, plan, setup, measured), notes)
+
+
+async def _measure(target: Target, plan: Plan, bare: float, say: Say) -> Measured:
+    prompts, found = Prompts(plan.seed, plan.vocabulary), Measured()
+    by_cell: dict[tuple[int, int], list[tuple[list[Call], Load]]] = defaultdict(list)
+    for round_ in range(plan.rounds):
+        for users, tokens in plan.cells if round_ % 2 == 0 else plan.cells[::-1]:
+            async with Watch() as watch:
+                calls = await closed_loop(target, prompts, users, tokens, plan.output_tokens, plan.each)
+            served = served_of(calls, watch.load, concurrency=users)
+            late = found.add(calls, watch.load, served)
+            _refuse_hopeless(calls)
+            found.samples["decode", users, tokens] += decode_samples(calls, users, round_, late)
+            if users == 1:
+                found.samples["prefill", users, tokens] += prefill_samples(calls, bare, round_, late)
+            by_cell[users, tokens].append((calls, watch.load))
+            pace = "-" if served is None or not served.itl_median else f"{served.itl_median * 1e3:.2f} ms"
+            say(f"round {round_ + 1}/{plan.rounds}: {users} at once, {tokens} tokens: {pace} between tokens")
+    for (users, tokens), some in by_cell.items():
+        found.served += [one for one in [_together(some, users, tokens)] if one]
+    for rate in plan.rates:
+        await _open(target, plan, rate, prompts, found, say)
+    return found
+
+
+async def _open(target: Target, plan: Plan, rate: float, prompts: Prompts, found: Measured, say: Say) -> None:
+    times = arrival_times(rate, plan.duration, plan.seed)
+    for tokens in plan.input_tokens:
+        async with Watch() as watch:
+            calls = await open_loop(target, prompts, times, tokens, plan.output_tokens, _WARM_UP * plan.duration)
+        served = served_of(calls, watch.load, rate=rate, label=f"poisson {rate:g}/s")
+        found.add(calls, watch.load, served)
+        if served is not None:
+            found.served.append(served)
+            first = served.ttft_median or 0.0
+            say(f"{rate:g} a second, {tokens} tokens: first token after {first * 1e3:.1f} ms (median)")
+
+
+def _together(rounds: Sequence[tuple[list[Call], Load]], users: int, tokens: int) -> Served | None:
+    """One line of a cell: the round of median throughput, so that throughput and latencies are of the same minutes."""
+    lines = [served_of(calls, load, concurrency=users, label=f"{users}x{tokens}") for calls, load in rounds]
+    known = sorted((one for one in lines if one), key=lambda one: one.output_tokens_per_second or 0.0)
+    return known[len(known) // 2] if known else None
+
+
+def _refuse_hopeless(calls: Sequence[Call]) -> None:
+    """A load of which nothing can be used will not get better by going on."""
+    if all(faults(call) for call in calls):
+        raise HttpProbeFailed("requests", len(calls), f"none was answered as asked: {faults(calls[0])[0]}")
