@@ -134,6 +134,11 @@ class ReportParameters(Answer):
         description="ISO 4217 code: all amounts in this currency, each day at its own rate; default: a block a billing currency",
         examples=["EUR"],
     )
+    filter: list[str] = Field(
+        default=[],
+        description="`name:value`, as often as wanted, where the report filters; `name:` chooses usage without it",
+        examples=[["model:gpt-4o"]],
+    )
     format: Literal["json", "csv", "html", "xlsx"] = "json"
 
 
@@ -143,6 +148,8 @@ class ReportEntry(Answer):
     name: str = Field(examples=["cost-of-revenue"])
     description: str
     group_by: list[str] = Field(examples=[["month", "seller", "model"]])
+    filters: list[str] = Field(description="names of its filters", examples=[["model"]])
+    converts: bool = Field(description="whether it can be asked for in one currency")
 
 
 class ReportList(Answer):

@@ -27,6 +27,7 @@ class Me(Answer):
     reporting_tz: str = Field(examples=["UTC"])
     billing_currency: str = Field(examples=["USD"])
     billing_currencies: list[str] = Field(description="currencies of booked usage", examples=[["USD"]])
+    convertible: list[str] = Field(description="currencies that reports can be asked for in", examples=[["EUR", "USD"]])
     today: str = Field(description="the reporting day now", examples=["2026-11-30"])
     first_day: str | None = Field(description="first reporting day with usage; null: none yet", examples=["2026-10-01"])
     last_day: str | None = Field(description="last reporting day with usage", examples=["2026-10-31"])

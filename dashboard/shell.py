@@ -12,8 +12,6 @@ from dashboard.api import ApiError
 from dashboard.theme import CSS
 
 AS_BILLED = "as-billed"
-CURRENCIES = ("USD", "EUR", "GBP", "JPY", "INR", "CHF", "CNY", "BRL")
-"""Offered beside the tenant's own; the API has a daily rate for each."""
 
 
 def show(page: Callable[[], None]) -> None:
@@ -43,10 +41,14 @@ def _choices() -> None:
     tz = url_state.choice(
         "tz", "Time zone", zones, own, "Whose days and months are meant. Some reports know only one.", at
     )
-    known_currencies = dict.fromkeys([me["billing_currency"], *me["billing_currencies"], *CURRENCIES])
-    money = {AS_BILLED: "As billed"} | {code: code for code in known_currencies}
+    money = {AS_BILLED: "As billed"} | {code: code for code in me["convertible"]}
     currency = url_state.choice(
-        "currency", "Currency", money, AS_BILLED, "Every day is converted at its own rate; the files name each.", at
+        "currency",
+        "Currency",
+        money,
+        AS_BILLED,
+        "Every day is converted at its own rate; the files name each. Rates come by `tokencogs fx import`.",
+        at,
     )
     exact = url_state.flag("exact", "Every digit", "Show amounts unrounded, as the API sends them.", at)
     at.divider()

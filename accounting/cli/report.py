@@ -30,6 +30,7 @@ _NAMES = "\n\n".join(
         "tokencogs report cost-of-revenue --from 2026-10-01 --to 2026-11-01 --tenant demo",
         "tokencogs report user-margin --from 2026-10-01 --to 2026-11-01 --limit 10 --format csv",
         "tokencogs report cost-of-revenue --from 2026-10-01 --to 2026-11-01 --currency EUR",
+        "tokencogs report explore --from 2026-10-01 --to 2026-11-01 --group-by day,model --filter purpose:production",
         "tokencogs report plan-profitability --from 2026-10-01 --to 2026-11-01 --format xlsx --out plans.xlsx",
     ),
 )
@@ -42,6 +43,9 @@ _NAMES = "\n\n".join(
 @click.option(
     "--currency", help="One currency for all amounts, each day at its own rate (see tokencogs fx); default: as billed."
 )
+@click.option(
+    "--filter", "filters", multiple=True, metavar="NAME:VALUE", help="Only usage that has it; may be repeated."
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file; xlsx needs it.")
 @tenant_option
@@ -53,6 +57,7 @@ def report(
     group_by: str | None,
     limit: int | None,
     currency: str | None,
+    filters: tuple[str, ...],
     form: str,
     out: Path | None,
     tenant: str | None,
@@ -61,7 +66,7 @@ def report(
         raise InvalidInput("out", None, "a workbook is not for a terminal; name a file with --out")
     engine = app_engine()
     settings = context(engine, chosen(tenant))
-    query = ReportQuery.parse(start, end, tz or settings.reporting_tz, group_by, limit, currency)
+    query = ReportQuery.parse(start, end, tz or settings.reporting_tz, group_by, limit, currency, filters)
     data = _written(run(engine, settings, name, query), form)
     if out is not None:
         out.write_bytes(data)

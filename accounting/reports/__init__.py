@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from sqlalchemy import Engine
 
 from accounting.errors import InvalidInput, NotFound
-from accounting.reports import cost_of_revenue, margin, margin_bridge, plan_profitability, user_margin, workload
+from accounting.reports import (
+    cost_of_revenue,
+    explore,
+    margin,
+    margin_bridge,
+    overview,
+    plan_profitability,
+    user_margin,
+    workload,
+)
 from accounting.reports.base import Column, Footer, Node, Report
 from accounting.reports.query import ReportQuery
 from accounting.tenant import TenantContext
@@ -22,7 +31,7 @@ class ReportKind:
 
     Attributes:
         name: in URLs and on the command line. description: one sentence. group_by: names it allows.
-        converts: whether it can be asked for in one currency.
+        converts: whether it can be asked for in one currency. filters: names it takes filters of.
     """
 
     name: str
@@ -30,6 +39,7 @@ class ReportKind:
     group_by: tuple[str, ...]
     function: Callable[[Engine, TenantContext, ReportQuery], Report]
     converts: bool = False
+    filters: tuple[str, ...] = ()
 
 
 REPORTS = {
@@ -42,13 +52,29 @@ REPORTS = {
             cost_of_revenue.cost_of_revenue,
             converts=True,
         ),
-        ReportKind(margin.NAME, margin.DESCRIPTION, margin.GROUP_BY, margin.margin),
-        ReportKind(margin_bridge.NAME, margin_bridge.DESCRIPTION, margin_bridge.GROUP_BY, margin_bridge.margin_bridge),
+        ReportKind(margin.NAME, margin.DESCRIPTION, margin.GROUP_BY, margin.margin, converts=True),
+        ReportKind(
+            explore.NAME,
+            explore.DESCRIPTION,
+            explore.GROUP_BY,
+            explore.explore,
+            converts=True,
+            filters=explore.FILTERS,
+        ),
+        ReportKind(overview.NAME, overview.DESCRIPTION, overview.GROUP_BY, overview.overview, converts=True),
+        ReportKind(
+            margin_bridge.NAME,
+            margin_bridge.DESCRIPTION,
+            margin_bridge.GROUP_BY,
+            margin_bridge.margin_bridge,
+            converts=True,
+        ),
         ReportKind(
             plan_profitability.NAME,
             plan_profitability.DESCRIPTION,
             plan_profitability.GROUP_BY,
             plan_profitability.plan_profitability,
+            converts=True,
         ),
         ReportKind(workload.NAME, workload.DESCRIPTION, workload.GROUP_BY, workload.workload),
         ReportKind(
@@ -67,4 +93,5 @@ def run(engine: Engine, context: TenantContext, name: str, query: ReportQuery) -
     if query.currency is not None and not kind.converts:
         able = ", ".join(sorted(name for name, one in REPORTS.items() if one.converts))
         raise InvalidInput("currency", query.currency, f"{name} has a block a billing currency; converted are {able}")
+    query.check_filters(kind.filters)
     return kind.function(engine, context, query)

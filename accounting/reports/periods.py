@@ -13,6 +13,10 @@ from accounting.tenant import TenantContext
 
 MOST_MONTHS = 24
 _SPAN = text("SELECT min(bucket) AS first, max(bucket) AS last FROM rollup_day WHERE tenant = :tenant")
+# Of the newest day alone: all days would be a scan of the table.
+_CONVERTIBLE = text(
+    "SELECT DISTINCT currency FROM fx_rates WHERE rate_date = (SELECT max(rate_date) FROM fx_rates) ORDER BY 1"
+)
 _CURRENCIES = text("SELECT DISTINCT billing_currency FROM rollup_day WHERE tenant = :tenant ORDER BY 1")
 
 
@@ -20,12 +24,14 @@ def known(engine: Engine, context: TenantContext, now: datetime | None = None) -
     """What there is of a tenant.
 
     Returns today, first_day, last_day (reporting days, ISO; the last two None without usage), billing_currencies of booked usage,
-    and periods [{name, label, start, end}], see `periods`.
+    convertible (currencies with a rate on the newest day of the table of rates; EUR is what they are stated in), and periods
+    [{name, label, start, end}], see `periods`.
     """
     zone = ZoneInfo(context.reporting_tz)
     with read_only(engine, context.tenant) as connection:
         span = connection.execute(_SPAN, {"tenant": context.tenant}).one()
         currencies = connection.execute(_CURRENCIES, {"tenant": context.tenant}).scalars().all()
+        convertible = connection.execute(_CONVERTIBLE).scalars().all()
     # A day's bucket is its noon.
     first, last = (None if at is None else at.astimezone(zone).date() for at in span)
     today = (now or datetime.now(UTC)).astimezone(zone).date()
@@ -34,6 +40,7 @@ def known(engine: Engine, context: TenantContext, now: datetime | None = None) -
         "first_day": None if first is None else first.isoformat(),
         "last_day": None if last is None else last.isoformat(),
         "billing_currencies": list(currencies),
+        "convertible": sorted({"EUR", *convertible}) if convertible else [],
         "periods": periods(first, last, today),
     }
 

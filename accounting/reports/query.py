@@ -32,6 +32,7 @@ class ReportQuery:
         group_by: names the report allows; empty: the report's own default.
         limit: at most this many detail rows; None: all.
         currency: ISO 4217 code of the one currency all amounts are converted to; None: one block a billing currency.
+        filters: (name, value) pairs that usage must have, where the report takes any; '' is usage without the name.
     """
 
     start: date | datetime
@@ -40,6 +41,7 @@ class ReportQuery:
     group_by: tuple[str, ...] = ()
     limit: int | None = None
     currency: str | None = None
+    filters: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.until <= self.since:
@@ -58,18 +60,21 @@ class ReportQuery:
         group_by: str | Iterable[str] | None = None,
         limit: int | None = None,
         currency: str | None = None,
+        filters: Iterable[str] = (),
     ) -> ReportQuery:
         """Reads text as it stands in a URL or on a command line.
 
         Args:
             start, end: RFC 3339 day (2026-02-01) or date-time with offset (2026-02-01T00:00:00+05:30).
             group_by: names, or one text of names with commas between.
+            filters: texts `name:value`.
 
-        Raises InvalidInput with the field (`from`, `to`, `tz`, `group_by`, `limit`, `currency`) and the value.
+        Raises InvalidInput with the field (`from`, `to`, `tz`, `group_by`, `limit`, `currency`, `filter`) and the value.
         """
         names = group_by.split(",") if isinstance(group_by, str) else list(group_by or ())
         grouped = tuple(name.strip() for name in names if name.strip())
-        return cls(_when("from", start), _when("to", end), tz, grouped, limit, currency)
+        pairs = tuple(_pair(text) for text in filters)
+        return cls(_when("from", start), _when("to", end), tz, grouped, limit, currency, pairs)
 
     @property
     def zone(self) -> ZoneInfo:
@@ -100,9 +105,19 @@ class ReportQuery:
             if self.group_by.count(name) > 1:
                 raise InvalidInput("group_by", name, "is given twice")
 
+    def check_filters(self, allowed: Collection[str]) -> None:
+        """Raises InvalidInput for a filter the report does not know or one given twice."""
+        names = [name for name, _ in self.filters]
+        for name in names:
+            if name not in allowed:
+                raise InvalidInput("filter", name, f"this report filters by {', '.join(allowed) or 'nothing'}")
+            if names.count(name) > 1:
+                raise InvalidInput("filter", name, "is given twice")
+
     def parameters(self) -> dict[str, Any]:
         """The query as JSON, with the instants it was resolved to."""
-        return {
+        filters = {"filter": [f"{name}:{value}" for name, value in self.filters]} if self.filters else {}
+        return filters | {
             "from": _text(self.start),
             "to": _text(self.end),
             "tz": self.tz,
@@ -129,6 +144,13 @@ def day_start(day: date, at: ZoneInfo) -> datetime:
 @lru_cache(maxsize=1)
 def _zones() -> frozenset[str]:
     return frozenset(available_timezones())
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or "\x00" in text:
+        raise InvalidInput("filter", text, "name:value is expected, as model:gpt-4o")
+    return name.strip(), value
 
 
 def _when(field: str, value: object) -> date | datetime:

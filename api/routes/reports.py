@@ -23,7 +23,13 @@ router = APIRouter(prefix="/v1/reports", tags=["reports"])
 def get_reports(principal: ViewerKey) -> ReportList:
     """The reports there are, and what each may be grouped by."""
     entries = [
-        ReportEntry(name=name, description=report.description, group_by=list(report.group_by))
+        ReportEntry(
+            name=name,
+            description=report.description,
+            group_by=list(report.group_by),
+            filters=list(report.filters),
+            converts=report.converts,
+        )
         for name, report in REPORTS.items()
     ]
     return ReportList(reports=entries)
@@ -45,7 +51,7 @@ def get_report(
 ) -> Response:
     """One report for [from, to) with its totals, coverage and control totals; money at full precision."""
     zone = asked.tz or principal.context.reporting_tz
-    query = ReportQuery.parse(asked.start, asked.end, zone, asked.group_by, asked.limit, asked.currency)
+    query = ReportQuery.parse(asked.start, asked.end, zone, asked.group_by, asked.limit, asked.currency, asked.filter)
     report = run(service.engine, principal.context, name, query)
     if asked.format == "csv":
         disposition = {"Content-Disposition": f'attachment; filename="{report.name}.csv"'}
