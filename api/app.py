@@ -28,6 +28,7 @@ from api.routes import (
     revenue,
     traces,
     usage,
+    users,
     wire,
 )
 from api.service import Service
@@ -72,6 +73,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         exceptions,
         cost_basis,
         reports,
+        users,
         fx,
         plans,
         revenue,

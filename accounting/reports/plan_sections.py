@@ -16,6 +16,7 @@ from accounting.reports.plan_intervals import interval_section
 from accounting.reports.ratios import percent_of, rounded_to
 from accounting.reports.sections import Section
 from accounting.reports.subscribers import UNITS, Subscriber, break_even, cap, losing
+from accounting.reports.use_distribution import use_section
 
 LISTED = 1_000
 CAPS = (95, 99)
@@ -35,6 +36,7 @@ def plan_sections(data: PlanData, costs: Iterable[Any], currency: str, limit: in
     return [
         _loss_making(plans, currency, limit or LISTED),
         _distribution(plans, currency),
+        use_section(plans, currency),
         _curve(plans, currency),
         _break_even(plans, mixes, currency),
         _caps(plans, currency),

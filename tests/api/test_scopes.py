@@ -42,6 +42,7 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         customer_id="c1",
         contract_id="signed",
         curve_id="c1",
+        user_id="no-such-user",
         sku_price_id="0000000000000001",
     )
     bodies: dict[str, object] = {
@@ -80,6 +81,8 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
     }
     params = {
         ("GET", "/v1/reports/{name}"): PERIOD,
+        ("GET", "/v1/user-days"): {**PERIOD, "user_id": "u"},
+        ("GET", "/v1/users/{user_id}"): PERIOD,
         ("GET", "/v1/fx-rate"): {"from": "EUR", "to": "EUR", "on": "2026-07-01"},
         ("DELETE", "/v1/cost-basis"): {"provider": "nobody"},
         ("GET", "/v1/prices/history"): {"model": "gpt-4o"},
