@@ -12,11 +12,12 @@ DEMO = $(if $(ONESHOT),--oneshot) $(if $(MONTH),--month $(MONTH)) $(if $(REQUEST
        $(if $(SEED),--seed $(SEED)) $(if $(PORT),--port $(PORT))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint bench bench-engine clean
+.PHONY: help demo test test-pg15 test-slow lint bench bench-engine clean
 
 help:
 	@echo 'make demo        a month of an imagined product, end to end; ONESHOT=1 ends after printing'
-	@echo 'make test        the tests, then the storage tests on PostgreSQL 15 where it is installed'
+	@echo 'make test        the tests, on the embedded PostgreSQL'
+	@echo 'make test-pg15   the storage tests once more, on PostgreSQL 15 where it is installed'
 	@echo 'make test-slow   the long tests'
 	@echo 'make lint        ruff, mypy, import rules'
 	@echo 'make bench       measurements, as one JSON object'
@@ -28,6 +29,8 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS) -m "not slow and not bench"
+
+test-pg15: $(VENV)/.dev
 	@if [ -x $(PG15)/postgres ]; then \
 	  echo "storage tests on $$($(PG15)/postgres --version)"; \
 	  TOKENCOGS_PG_BIN=$(PG15) $(BIN)/pytest -n $(WORKERS) -m "storage and not one_server and not slow and not bench"; \
