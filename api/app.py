@@ -13,12 +13,14 @@ from api import errors, openapi
 from api.body import BoundBodies
 from api.metrics import CountRequests, Metrics
 from api.routes import (
+    charges,
     contracts,
     cost_basis,
     curves,
     exceptions,
     fx,
     health,
+    keys,
     me,
     plans,
     prices,
@@ -82,7 +84,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         prices,
         contracts,
         curves,
+        charges,
         me,
+        keys,
         health,
     ):
         app.include_router(family.router)

@@ -45,7 +45,8 @@ def serve(host: str, port: int, with_settlement: bool, operator: str | None) -> 
     """Serve the HTTP API until Ctrl-C or SIGTERM, then finish the requests in work.
 
     The embedded database is migrated and given its price list first. A database of DATABASE_URL is left as it is: run
-    `tokencogs db upgrade` for it.
+    `tokencogs db upgrade` for it. With TOKENCOGS_OIDC_ISSUER and TOKENCOGS_OIDC_AUDIENCE (our client id there) in the environment,
+    identity tokens of that provider are taken beside keys (see `tokencogs login`).
     """
     # uvicorn drains, then raises the signal again for the handler that was there before: this one ends with 0.
     signal.signal(signal.SIGTERM, _leave)
@@ -64,8 +65,11 @@ def serve(host: str, port: int, with_settlement: bool, operator: str | None) -> 
         seed_list_tariffs(owner_engine())
     app_engine()
     require_schema()
+    issuer, audience = (os.environ.get(f"TOKENCOGS_OIDC_{name}") or None for name in ("ISSUER", "AUDIENCE"))
     settled = _SETTLEMENT_SECONDS if with_settlement else None
-    app = create_app(Settings(settlement_seconds=settled, operator=operator))
+    app = create_app(
+        Settings(settlement_seconds=settled, operator=operator, oidc_issuer=issuer, oidc_audience=audience)
+    )
     config = uvicorn.Config(
         app, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=_DRAIN_SECONDS
     )

@@ -8,6 +8,7 @@ from fastapi import Depends, Request
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from accounting.errors import Forbidden
+from accounting.storage.logins import authenticate_subject
 from accounting.storage.tenants import Principal, authenticate
 from api.service import Service
 
@@ -15,6 +16,9 @@ _BEARER = HTTPBearer(auto_error=False, description="An API key, `tc_<tenant>_<se
 _HEADER = APIKeyHeader(
     name="x-api-key", auto_error=False, description="The same API key, where a bearer can't be sent."
 )
+
+_DOTS_OF_A_TOKEN = 2
+"""header.claims.signature; a key has none."""
 
 
 def get_service(request: Request) -> Service:
@@ -24,6 +28,13 @@ def get_service(request: Request) -> Service:
 
 
 ServiceDep = Annotated[Service, Depends(get_service)]
+
+
+def _principal(service: Service, secret: str) -> Principal:
+    """The holder of a key, or of a token of the identity provider where one is configured. Raises Unauthenticated."""
+    if service.tokens is not None and secret.count(".") == _DOTS_OF_A_TOKEN:
+        return authenticate_subject(service.engine, service.tokens.provider.issuer, service.tokens.subject(secret))
+    return authenticate(service.engine, secret)
 
 
 class Scope:
@@ -41,7 +52,7 @@ class Scope:
         bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)] = None,
         header: Annotated[str | None, Depends(_HEADER)] = None,
     ) -> Principal:
-        principal = authenticate(service.engine, bearer.credentials if bearer else header or "")
+        principal = _principal(service, bearer.credentials if bearer else header or "")
         if not principal.reaches(self.needed):
             raise Forbidden(f"the key's scope {principal.scope!r} does not reach this, which needs {self.needed!r}")
         return principal

@@ -23,6 +23,7 @@ from accounting.storage.tenants import context, list_tenants
 from accounting.tenant import TenantContext
 from api.books import NO_TENANT, BookCache
 from api.metrics import Metrics
+from api.oidc import Provider, Tokens
 from api.settings import Settings
 
 _LOG = logging.getLogger("tokencogs.api")
@@ -42,6 +43,8 @@ class Service:
         self.writer = IngestWriter(self.engine, self.book, max_waiting_events=settings.max_waiting_events)
         self.parsers = CapacityLimiter(settings.parsers)
         self.in_work = 0
+        provider = Provider.from_texts(settings.oidc_issuer, settings.oidc_audience)
+        self.tokens = None if provider is None else Tokens(provider)
         self._stopping = threading.Event()
         self._chores: list[threading.Thread] = []
         if settings.alert_seconds is not None:
@@ -66,6 +69,11 @@ class Service:
     def book(self, tenant: TenantContext) -> Layers:
         """The price books of a tenant: list and contract, a few seconds behind what is recorded at most."""
         return self._books.get(tenant.tenant)
+
+    @property
+    def issuer(self) -> str | None:
+        """The identity provider whose tokens are taken; None: keys alone."""
+        return None if self.tokens is None else self.tokens.provider.issuer
 
     @contextmanager
     def admission(self) -> Iterator[None]:

@@ -21,6 +21,7 @@ class Settings:
         price_seconds: how long a price book is used before the process looks whether prices changed.
         alert_seconds: time between two looks for models without a price; None looks for none.
         operator: tenant whose admin keys may change the list prices of all; needs the owner's login. None: no key may.
+        oidc_issuer, oidc_audience: identity provider whose tokens are taken beside keys, and our client id there; None takes none.
     """
 
     max_sent: int = 10_000_000
@@ -33,3 +34,5 @@ class Settings:
     price_seconds: float = 3.0
     alert_seconds: float | None = 60.0
     operator: str | None = None
+    oidc_issuer: str | None = None
+    oidc_audience: str | None = None

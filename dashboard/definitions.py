@@ -44,8 +44,8 @@ DEFINITIONS = {
     "checked_on": "The day on which somebody last compared it with the seller's page.",
     "exceptions": "Bodies whose counts contradict themselves or what is booked; in no total until somebody decides.",
     "usage_missing": "Calls whose body carries no usage at all, as a stream that broke.",
-    "late_events": "Calls that arrived more than 48 hours after they were made.",
-    "estimated_events": "Calls on own machines whose share of the bill rests on estimated times.",
+    "late": "Booked in another month than it was incurred in, as that month was closed or over.",
+    "estimated": "Cost of calls on own machines whose share of the bill rests on estimated times.",
     "unmatched_revenue": "Invoice lines that belong to no known user, account or plan.",
 }
 """Name of a column or figure -> its definition."""

@@ -17,6 +17,7 @@ COMMANDS = {
     "fx": "accounting.cli.fx:fx",
     "ingest": "accounting.cli.ingest:ingest",
     "key": "accounting.cli.key:key",
+    "login": "accounting.cli.login:login",
     "plan": "accounting.cli.plan:plan",
     "price": "accounting.cli.price:price",
     "prices": "accounting.cli.prices:prices",

@@ -15,6 +15,7 @@ from accounting.reports import (
     margin_bridge,
     overview,
     plan_profitability,
+    quality,
     user_margin,
     workload,
 )
@@ -61,6 +62,7 @@ REPORTS = {
             converts=True,
             filters=explore.FILTERS,
         ),
+        ReportKind(quality.NAME, quality.DESCRIPTION, quality.GROUP_BY, quality.quality),
         ReportKind(overview.NAME, overview.DESCRIPTION, overview.GROUP_BY, overview.overview, converts=True),
         ReportKind(
             margin_bridge.NAME,

@@ -72,6 +72,17 @@ api_keys = Table(
     _may("revoked_at", MOMENT),
 )
 
+logins = Table(
+    "logins",
+    metadata,
+    _key("tenant"),
+    _key("issuer"),
+    _key("subject"),
+    _must("scope"),
+    _must("label"),
+    _must("created_at", MOMENT),
+)
+
 event_ids = Table(
     "event_ids",
     metadata,

@@ -42,6 +42,7 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         customer_id="c1",
         contract_id="signed",
         curve_id="c1",
+        key_id="none",
         user_id="no-such-user",
         sku_price_id="0000000000000001",
     )
@@ -58,6 +59,8 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         "/v1/subscriptions/{subscription_id}/terms/{term_id}": {"kind": "pause", "starts_on": "2026-02-01"},
         "/v1/prices": {"rows": [{"seller": "x", "model": "m", "output": "1", "effective_from": "2026-01-01"}]},
         "/v1/prices/imports": {"source": "csv", "content": "seller,model,output\nx,m2,1\n"},
+        "/v1/keys": {"scope": "viewer"},
+        "/v1/logins": {"subject": "s", "scope": "viewer"},
         "/v1/curves": EXAMPLE_CURVE,
         "/v1/prices/approve": {"sku_price_ids": ["0000000000000001"]},
         "/v1/prices/reprice": PERIOD,
@@ -85,6 +88,8 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         ("GET", "/v1/users/{user_id}"): PERIOD,
         ("GET", "/v1/fx-rate"): {"from": "EUR", "to": "EUR", "on": "2026-07-01"},
         ("DELETE", "/v1/cost-basis"): {"provider": "nobody"},
+        ("DELETE", "/v1/logins"): {"subject": "s"},
+        ("GET", "/v1/charges"): PERIOD,
         ("GET", "/v1/prices/history"): {"model": "gpt-4o"},
         ("GET", "/v1/prices/diff"): {"known_at": "2999-01-01"},
     }

@@ -1,0 +1,141 @@
+"""What of a period's usage and revenue is not certain: without price, waiting, contradictory, late, estimated, unmatched?"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Connection, Engine, text
+
+from accounting.reports.base import Column, Footer, Node, Report, Row
+from accounting.reports.coverage import coverage, set_apart
+from accounting.reports.exact import ZERO, minus
+from accounting.reports.query import ReportQuery
+from accounting.reports.reconcile import control
+from accounting.reports.source import rollup
+from accounting.reports.sums import measures
+from accounting.storage.engine import read_only
+from accounting.tenant import TenantContext
+
+NAME = "quality"
+DESCRIPTION = "What is not certain: unpriced, pending, contradictory, late, estimated, unmatched; each with what to do"
+GROUP_BY: tuple[str, ...] = ()
+COLUMNS = (
+    Column("row", "text", table=False),
+    Column("billing_currency", "text"),
+    Column("check", "text"),
+    Column("events", "count"),
+    Column("booked_amount", "money"),
+    Column("share", "percent"),
+    Column("meaning", "text"),
+)
+NOTES = {
+    "unpriced": "no price is known; in no total until one is assigned",
+    "usage_missing": "the body carries no usage at all; in no total",
+    "pending_settlement": "waits for the bill of its pool; in no total",
+    "excepted": "contradicts itself; in no total until replayed or dismissed",
+    "conflicts": "another body came under a known id; the first stays booked",
+    "findings": "booked, but worth a look",
+    "late": "booked in another month than it was incurred in, as that was closed or over; cost of it",
+    "estimated": "cost of own machines whose shares rest on estimated times",
+    "unmatched_revenue": "invoice lines that name neither a user nor an account; revenue of nobody",
+}
+_LATE = """
+    SELECT billing_currency, sum(events)::bigint AS events, sum(effective_cost) AS amount FROM {rollup}
+    WHERE tenant = :tenant AND bucket >= :since AND bucket < :until
+      AND booking_period <> (date_trunc('month', bucket AT TIME ZONE 'UTC'))::date
+    GROUP BY 1
+"""
+_ESTIMATED = text(
+    """
+    SELECT billing_currency, sum(events)::bigint AS events, sum(effective_cost) AS amount FROM charges
+    WHERE tenant = :tenant AND quality = 'estimated' AND charge_period_start >= :since AND charge_period_start < :until
+    GROUP BY 1
+    """
+)
+_UNMATCHED = text(
+    """
+    SELECT line.billing_currency, count(*) AS events, sum(line.amount) AS amount FROM revenue_lines AS line
+    WHERE line.tenant = :tenant AND line.booked_at >= :since AND line.booked_at < :until
+      AND line.user_id IS NULL AND line.account_id IS NULL AND line.kind <> 'payment_fee'
+      AND NOT EXISTS (SELECT FROM subscriptions AS own
+                      WHERE own.tenant = line.tenant AND own.subscription_id = line.subscription_id)
+      AND NOT EXISTS (SELECT FROM revenue_customers AS customer
+                      WHERE customer.tenant = line.tenant AND customer.customer_id = line.customer_id)
+    GROUP BY 1
+    """
+)
+_OPEN = text(
+    """
+    SELECT kind, count(*) AS events FROM exceptions
+    WHERE tenant = :tenant AND resolved_at IS NULL AND kind <> 'contradiction'
+      AND coalesce(occurred_at, received_at) >= :since AND coalesce(occurred_at, received_at) < :until
+    GROUP BY 1
+    """
+)
+
+
+def quality(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
+    """One row a check and, where it has amounts, a currency; `events` counts calls, or invoice lines of unmatched_revenue.
+
+    `share` is of all calls of the period, in percent. Amounts of what has no cost are None. Late, estimated and unmatched_revenue are
+    booked and in all totals. Periods are of any zone.
+    """
+    query.check_group_by(GROUP_BY)
+    asked = {"tenant": context.tenant, "since": query.since, "until": query.until}
+    with read_only(engine, context.tenant) as connection:
+        table = rollup(query, context)
+        sums = connection.execute(text(_STATUSES.format(rollup=table)), asked).all()
+        covered = coverage(sums, set_apart(connection, context, query.since, query.until))
+        opened = {row.kind: row.events for row in connection.execute(_OPEN, asked)}
+        amounts = {
+            "late": connection.execute(text(_LATE.format(rollup=table)), asked).all(),
+            "estimated": connection.execute(_ESTIMATED, asked).all(),
+            "unmatched_revenue": connection.execute(_UNMATCHED, asked).all(),
+        }
+        feet = _ledger(connection, context, query)
+    shares = {row["status"]: row for row in covered}
+    rows = [_row(name, shares[name]["events"], share=shares[name]["event_share"]) for name in _WITHOUT_COST]
+    rows += [_row(name, opened.get(kind, 0)) for name, kind in (("conflicts", "conflict"), ("findings", "finding"))]
+    for name, found in amounts.items():
+        rows += [_booked(name, line, context) for line in (*found,)] or [_booked(name, None, context)]
+    return Report(NAME, query, COLUMNS, tuple(Node(row) for row in rows), covered, feet)
+
+
+_WITHOUT_COST = ("unpriced", "usage_missing", "pending_settlement", "excepted")
+_STATUSES = (
+    f"SELECT charge_status, {measures(())} FROM {{rollup}} "
+    "WHERE tenant = :tenant AND bucket >= :since AND bucket < :until GROUP BY 1"
+)
+
+
+def _row(check: str, events: int, amount: Decimal | None = None, share: Any = None, currency: str = "") -> Row:
+    return {
+        "row": "detail",
+        "billing_currency": currency,
+        "check": check,
+        "events": events,
+        "booked_amount": amount,
+        "share": share,
+        "meaning": NOTES[check],
+    }
+
+
+def _booked(check: str, line: Any, context: TenantContext) -> Row:
+    if line is None:
+        return _row(check, 0, ZERO, currency=context.billing_currency)
+    return _row(check, line.events, line.amount, currency=line.billing_currency)
+
+
+def _ledger(connection: Connection, context: TenantContext, query: ReportQuery) -> list[Footer]:
+    """The period's ledger total by currency, seen from charge and booking period."""
+    found = control(connection, context, query)
+    return [
+        Footer(
+            "booked_elsewhere",
+            minus(ZERO, found.booked_elsewhere.get(currency, ZERO)),
+            currency,
+            "incurred here, booked in other months",
+        )
+        for currency in sorted(found.incurred)
+    ]
