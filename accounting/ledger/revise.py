@@ -18,6 +18,7 @@ from accounting.ledger.layers import Books
 from accounting.ledger.merge import Merged, store_stage
 from accounting.ledger.newest import newest_row
 from accounting.ledger.observers import rank
+from accounting.ledger.pool_return import return_charges
 from accounting.ledger.stage import copy_to_stage
 from accounting.storage.engine import transaction
 from accounting.storage.tables import usage_events
@@ -36,7 +37,8 @@ _COPIED = (
 _REVERSE = text(
     f"INSERT INTO charges (charge_id, supersedes, basis, reason, {_COPIED}, {', '.join(_SIGNED)}) "
     f"SELECT charge_id || '/reversal', charge_id, 'reversal', :reason, {_COPIED}, {', '.join('-' + name for name in _SIGNED)} "
-    "FROM ledger line WHERE tenant = :tenant AND subject_kind = 'event' AND subject_id = :event_id AND basis <> 'reversal' "
+    "FROM ledger line WHERE tenant = :tenant AND subject_kind = 'event' AND subject_id = :event_id "
+    "AND basis NOT IN ('reversal', 'attributed') "
     "AND occurred_at >= date_bin('15 minutes', CAST(:occurred_at AS timestamptz), timestamptz '2000-01-01 00:00:00+00') "
     "AND occurred_at <= :occurred_at AND subject_revision = :revision "
     "AND NOT EXISTS (SELECT FROM charges c WHERE c.tenant = :tenant AND c.charge_id = line.charge_id || '/reversal') "
@@ -45,7 +47,7 @@ _REVERSE = text(
 # What a re-pricing run had reversed before is not what the void reversed.
 _REVERSED = text(
     "SELECT supersedes FROM charges WHERE tenant = :tenant AND subject_kind = 'event' AND subject_id = :event_id "
-    "AND subject_revision = :revision AND basis = 'reversal' AND run_id IS NULL"
+    "AND subject_revision = :revision AND basis IN ('reversal', 'attributed') AND run_id IS NULL"
 )
 _EMPTY = dict.fromkeys(USAGE_COLUMNS, "0") | {
     "revision": "revision + 1",
@@ -172,6 +174,12 @@ def _place(context: TenantContext, latest: Row[Any]) -> dict[str, Any]:
 
 def _reverse(connection: Connection, context: TenantContext, latest: Row[Any], reason: str) -> list[str]:
     """Appends a reversal for every line of the newest row that has none, and adds them to the rollups; returns the lines reversed."""
-    made = connection.execute(_REVERSE, _place(context, latest) | {"reason": reason}).all()
-    rollups.add_lines(connection, context.reporting_tz, [row.charge_id for row in made])
+    place = _place(context, latest) | {"reason": reason}
+    made = list(connection.execute(_REVERSE, place))
+    added = [row.charge_id for row in made]
+    if latest.deployment is not None:
+        returned, to_gap = return_charges(connection, context, place)
+        made += returned
+        added += [*(row.charge_id for row in returned), *to_gap]
+    rollups.add_lines(connection, context.reporting_tz, added)
     return sorted(row.supersedes for row in made)

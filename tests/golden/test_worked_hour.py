@@ -10,25 +10,15 @@ import numpy as np
 import pytest
 
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN
-from accounting.selfhosted.curve import Domain, Header, StepCurve
 from accounting.selfhosted.hour import Settled, settle_hour, total_of
 from accounting.selfhosted.pool import Cells, Pool
 from accounting.selfhosted.reasons import QUALITIES, REASONS
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.shares import Attribution, attribute
+from tests.accounting.selfhosted.worked import CURVE
 
 EXPECTED = json.loads((Path(__file__).parent / "worked_hour" / "expected.json").read_text())
 IDS = ["A", "B", "C"]
-CURVE = StepCurve(
-    Header("worked", "by hand", "by hand", "none", "bf16", "2026-10-01"),
-    Domain((1, 8), (1, 4_096)),
-    t_0=0.010,
-    a=0.0001,
-    c=0.0000001,
-    d=0.00002,
-    f=0.000000002,
-    r=0.0000002,
-)
 POOL = Pool(token_budget=2_048, max_batch=8, kv_capacity_tokens=100_000)
 
 

@@ -1,0 +1,33 @@
+"""Which month is a line of an hour booked in, where its own is closed?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from sqlalchemy import Connection
+
+Closed = Callable[[date], bool]
+"""Whether a month (its first day) is closed."""
+
+
+@dataclass(frozen=True)
+class Month:
+    """Attributes: period: first day; closed: the hour's own month is, so that `period` is the first open one after it."""
+
+    period: date
+    closed: bool
+
+
+def closed_months(connection: Connection, tenant: str) -> Closed:
+    """The months of a tenant that are closed. There is no closing yet, so none is: its table is to be read here."""
+    return lambda month: False
+
+
+def month_of(hour: datetime, closed: Closed) -> Month:
+    """Where lines of an hour are booked."""
+    own = period = date(hour.year, hour.month, 1)
+    while closed(period):
+        period = date(period.year + period.month // 12, period.month % 12 + 1, 1)
+    return Month(period, period != own)

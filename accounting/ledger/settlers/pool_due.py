@@ -1,0 +1,114 @@
+"""Which hours of a pool are to be settled, or settled anew?
+
+An hour is due when it has a bill and ended a quarter of an hour ago, and its inputs are not those it was settled by: its bill, the pool's
+settings, who served in it, and the requests that touch it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from accounting.ledger.settlers.pool_log import Digest, digests
+from accounting.ledger.settlers.pool_shares import HOUR, Bill
+from accounting.money import to_line
+from accounting.selfhosted.pool_settings import Membership, PoolSettings, in_force
+from accounting.storage.pool_hours import settled_hours
+
+WAIT = timedelta(minutes=15)
+"""How long after its end an hour's log is waited for."""
+MOST = 24
+"""Hours attributed together at most."""
+
+_BILLS = text(
+    """
+    SELECT DISTINCT ON (hour) hour, amount, billing_currency, record_id FROM pool_bills
+    WHERE tenant = :tenant AND pool_id = :pool AND hour < :until ORDER BY hour, recorded_at DESC, record_id DESC
+    """
+)
+
+
+@dataclass(frozen=True)
+class Due:
+    """One hour to settle. Attributes: settled: the row of its last settlement, None where it has none; lacking: see `Digest`."""
+
+    hour: datetime
+    bill: Bill
+    settings: PoolSettings
+    settled: Any | None
+    lacking: bool
+    inputs_hash: bytes
+
+
+def due_hours(
+    connection: Connection, tenant: str, stated: Sequence[PoolSettings], members: Sequence[Membership], now: datetime
+) -> list[Due]:
+    """Hours of one pool, in order; none where no settings are in force in it. `stated`: what is stated of the pool."""
+    pool = stated[0].pool_id
+    bills = {
+        row.hour: Bill(to_line(row.amount), row.billing_currency)
+        for row in connection.execute(
+            _BILLS, {"tenant": tenant, "pool": pool, "until": now - WAIT - HOUR + timedelta(microseconds=1)}
+        )
+    }
+    if not bills:
+        return []
+    first, until = min(bills), max(bills) + HOUR
+    logs: dict[str, dict[datetime, Digest]] = {}
+    settled = {row.hour: row for row in settled_hours(connection, pool, first, until)}
+    found = []
+    for hour, bill in sorted(bills.items()):
+        settings = _settings(stated, hour)
+        if settings is None:
+            continue
+        if settings.role not in logs:
+            logs[settings.role] = digests(connection, tenant, pool, settings.role, first, until)
+        log = logs[settings.role].get(hour, Digest("0", 0, False))
+        hashed = _hash(bill, settings, [one for one in members if _touches(one, hour)], log)
+        last = settled.get(hour)
+        if last is None or bytes(last.inputs_hash) != hashed:
+            found.append(Due(hour, bill, settings, last, log.lacking, hashed))
+    return found
+
+
+def runs(due: Sequence[Due]) -> Iterator[list[Due]]:
+    """Hours to attribute together: one after the other, of the same settings. An hour that lacks a time or a replica stands alone, so
+    that what is filled in depends on its own requests."""
+    run: list[Due] = []
+    for one in due:
+        if run and (
+            one.lacking or run[-1].lacking or len(run) == MOST
+            or one.settings != run[-1].settings or one.hour != run[-1].hour + HOUR
+        ):  # fmt: skip
+            yield run
+            run = []
+        run.append(one)
+    if run:
+        yield run
+
+
+def _settings(stated: Sequence[PoolSettings], hour: datetime) -> PoolSettings | None:
+    """In force as the hour begins; else the first that comes into force within it."""
+    begun = in_force(stated, hour)
+    within = [one for one in stated if hour < one.effective_from < hour + HOUR]
+    return begun or min(within, key=lambda one: one.effective_from, default=None)
+
+
+def _touches(one: Membership, hour: datetime) -> bool:
+    return one.effective_from < hour + HOUR and (one.effective_until is None or one.effective_until > hour)
+
+
+def _hash(bill: Bill, settings: PoolSettings, members: Sequence[Membership], log: Digest) -> bytes:
+    parts = {
+        "bill": asdict(bill),
+        "settings": asdict(settings),
+        "members": [(one.replica, one.effective_from, one.effective_until) for one in members],
+        "log": log.text,
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).digest()

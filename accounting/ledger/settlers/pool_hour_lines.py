@@ -1,0 +1,86 @@
+"""Which ledger lines are a pool hour's own: what its bill has beside the requests' charges?
+
+    basis          | requests     | gap line    | idle line
+    attributed     | direct + gap | 0           | idle
+    direct         | direct       | gap         | idle
+    fully loaded   | all three    | 0           | 0
+
+Each row adds up to the bill. An hour without shares keeps gap and idle in every basis: they are unallocated. Underfill is a part of the
+shares, so its line is a memo: 0, with the amount in its details.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from accounting.ledger.charge_line import NewCharge
+from accounting.ledger.settlers.open_month import Month
+from accounting.ledger.settlers.pool_booked import BASIS, NOTHING, Amounts, Booked
+from accounting.ledger.settlers.pool_lines import SELLER, costs_of, minus, subject_of
+from accounting.ledger.settlers.pool_shares import HourOwed
+from accounting.money import LINE_SCALE, MINOR_SCALE, format_minor
+
+GAP, IDLE, UNDERFILL = "gap", "idle", "underfill"
+PURPOSES = {GAP: "pool_gap", IDLE: "pool_idle", UNDERFILL: "pool_gap"}
+_MINOR: int = 10 ** (LINE_SCALE - MINOR_SCALE)
+
+
+def hour_lines(one: HourOwed, booked: Booked, month: Month, late: Amounts) -> Iterator[NewCharge]:
+    """Lines of the hour itself: gap, idle, underfill. `late`: in a closed month, what its late events took from the gap."""
+    subject = subject_of(one.settings.pool_id, one.hour)
+    held = {(reason, currency): found for (name, reason, currency), found in booked.hours.items() if name == subject}
+    if month.closed:
+        if late != NOTHING:
+            number = held.get((GAP, one.bill.currency), (NOTHING, 0))[1] + 1
+            yield _hour_line(one, subject, GAP, one.bill.currency, minus(NOTHING, late), number, month)
+        return
+    wanted = {(reason, one.bill.currency): amounts for reason, amounts in terms(one).items()}
+    for reason, currency in sorted({*wanted, *held}):
+        booked_amounts, lines = held.get((reason, currency), (NOTHING, 0))
+        amounts = wanted.get((reason, currency), NOTHING)
+        if amounts != booked_amounts or not lines:
+            yield _hour_line(one, subject, reason, currency, minus(amounts, booked_amounts), lines + 1, month)
+
+
+def terms(one: HourOwed) -> dict[str, Amounts]:
+    """Of an hour's own lines, each basis, whole 10^-18: what requests carry there is not in it. Underfill is a memo: part of the shares."""
+    settled, rest = one.settled, one.bill.rest
+    if settled is None:
+        whole = one.bill.amount
+        return {GAP: NOTHING, IDLE: (whole, whole, whole)}
+    gap, idle = settled.gap * _MINOR, settled.idle * _MINOR + rest
+    left_gap, left_idle = settled.unallocated_gap * _MINOR, settled.unallocated_idle * _MINOR + rest
+    found = {GAP: (left_gap, gap, left_gap), IDLE: (idle, idle, left_idle)}
+    return found if settled.underfill is None else found | {UNDERFILL: NOTHING}
+
+
+def _hour_line(
+    one: HourOwed, subject: str, reason: str, currency: str, amounts: Amounts, number: int, month: Month
+) -> NewCharge:
+    settled = one.settled
+    details: dict[str, Any] = {"curve_id": one.settings.curve_id}
+    if reason == UNDERFILL and settled is not None and settled.underfill is not None:
+        details |= {"underfill": format_minor(settled.underfill), "best_batch": one.best_batch, "part_of": "direct"}
+    if reason == GAP and settled is not None:
+        details |= {"unproven": format_minor(settled.unproven), "calibration": settled.calibration}
+    return NewCharge(
+        charge_id=f"{subject}/{reason}/{number}",
+        subject_kind="pool_hour",
+        subject_id=subject,
+        charge_period_start=one.hour,
+        booking_period=month.period,
+        category="Usage",
+        class_=None if number == 1 else "Correction",
+        charge_status="priced",
+        seller=SELLER,
+        model=f"{one.settings.pool_id}: {reason}",
+        purpose=PURPOSES[reason],
+        billing_currency=currency,
+        basis=BASIS,
+        policy=one.settings.policy,
+        reason=reason,
+        deployment=one.settings.pool_id,
+        details=details,
+        **costs_of(amounts),
+    )

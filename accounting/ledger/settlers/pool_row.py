@@ -1,0 +1,90 @@
+"""What is noted of a settled pool hour, beside its lines?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accounting.ledger.settlers.open_month import Month
+from accounting.ledger.settlers.pool_booked import Amounts
+from accounting.ledger.settlers.pool_due import Due
+from accounting.ledger.settlers.pool_shares import HourOwed
+from accounting.money import LINE_SCALE, MINOR_SCALE, from_line
+from accounting.selfhosted.reasons import ESTIMATED, QUALITIES
+
+_MINOR: int = 10 ** (LINE_SCALE - MINOR_SCALE)
+
+
+def settled_row(due: Due, owed: HourOwed, late: Amounts, month: Month) -> dict[str, Any]:
+    """A row of pool_hours. In a closed month the last one stays, but for what its late events took from the gap."""
+    last = due.settled
+    row: dict[str, Any] = {
+        "pool_id": due.settings.pool_id,
+        "hour": due.hour,
+        "settlement": 1 if last is None else last.settlement + 1,
+        "bill": from_line(due.bill.amount),
+        "billing_currency": due.bill.currency,
+        **_amounts(owed),
+        **_times(owed),
+        "requests": owed.requests,
+        "charged": sum(1 for one in owed.owed if one.quality is not None),
+        "unpriced": sum(1 for one in owed.owed if one.status == "unpriced"),
+        "estimated": sum(1 for one in owed.owed if one.quality == QUALITIES[ESTIMATED]),
+        "extrapolated": owed.extrapolated,
+        "best_batch": owed.best_batch,
+        "curve_id": due.settings.curve_id,
+        "policy": due.settings.policy,
+        "fluid": owed.fluid,
+        "inputs_hash": due.inputs_hash,
+    }
+    return row if last is None or not month.closed else row | _closed(last, late)
+
+
+def _amounts(owed: HourOwed) -> dict[str, Any]:
+    """The terms of the bill; without a replica all of it is idle and belongs to nobody."""
+    settled, rest = owed.settled, owed.bill.rest
+    if settled is None:
+        none = from_line(0)
+        whole = from_line(owed.bill.amount)
+        return {
+            **dict.fromkeys(("direct", "gap", "unallocated_gap", "unproven"), none),
+            **dict.fromkeys(("idle", "unallocated_idle"), whole),
+            **dict.fromkeys(("underfill", "utilisation", "calibration")),
+        }
+    units = {name: getattr(settled, name) * _MINOR for name in ("direct", "gap", "idle", "unallocated_gap", "unproven")}
+    units["unallocated_idle"] = settled.unallocated_idle * _MINOR
+    # What the bill has below the scale of requests stays with the hour.
+    units["idle"] += rest
+    units["unallocated_idle"] += rest
+    return {
+        **{name: from_line(value) for name, value in units.items()},
+        "underfill": None if settled.underfill is None else from_line(settled.underfill * _MINOR),
+        "utilisation": settled.utilisation,
+        "calibration": settled.calibration,
+    }
+
+
+def _times(owed: HourOwed) -> dict[str, int]:
+    """Replica-microseconds."""
+    found = owed.found
+    if found is None:
+        return dict.fromkeys(("capacity_us", "in_flight_us", "idle_us", "unproven_us"), 0)
+    return {
+        name: int(getattr(found, name)[owed.index])
+        for name in ("capacity_us", "in_flight_us", "idle_us", "unproven_us")
+    }
+
+
+def _closed(last: Any, late: Amounts) -> dict[str, Any]:
+    """What a closed month's row keeps; late events were charged against the gap."""
+    kept = (
+        "bill",
+        "billing_currency",
+        "idle",
+        "unallocated_gap",
+        "unallocated_idle",
+        "unproven",
+        "underfill",
+        "utilisation",
+    )
+    moved = from_line(late[1])
+    return {name: getattr(last, name) for name in kept} | {"direct": last.direct + moved, "gap": last.gap - moved}
