@@ -6,6 +6,7 @@ import click
 
 from probe.curve.push import push_command
 from probe.http.cli import http_command
+from probe.measure.cli import drift_command, run_command
 from probe.server.cli import serve
 
 _EPILOG = "\b\nExample:\n  tokencogs probe serve Llama-3.1-8B --scale 0.05 --dtype float32"
@@ -17,5 +18,7 @@ def probe() -> None:
 
 
 probe.add_command(serve)
+probe.add_command(run_command)
+probe.add_command(drift_command)
 probe.add_command(push_command)
 probe.add_command(http_command)

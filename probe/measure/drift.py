@@ -1,0 +1,150 @@
+"""Has the cost of a pinned curve moved? Its reference points measured again, then against now, with an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from probe.curve.schema import Point, ResultFile, Sample
+from probe.measure.describe import device_info, model_info
+from probe.measure.errors import MeasureRefused
+from probe.measure.rig import Rig, rig_of
+from probe.measure.shapes import Shape
+from probe.measure.visit import Visiting, Visitor
+
+_DRAWS = 2_000
+Rounds = list[float]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A shape's time now over then, less 1. Attributes: low, high: of the 95 % interval."""
+
+    name: str
+    change: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Attributes: overall: geometric mean over the shapes. moved: the interval lies wholly beyond the tolerance. noisy: shapes without
+    a clean sample now."""
+
+    changes: list[Change]
+    overall: Change
+    tolerance: float
+    noisy: list[str]
+
+    @property
+    def moved(self) -> bool:
+        return self.overall.low > self.tolerance or self.overall.high < -self.tolerance
+
+    @property
+    def verdict(self) -> str:
+        one = self.overall
+        interval = f"{one.change:+.1%} [{one.low:+.1%}, {one.high:+.1%}]"
+        if self.moved:
+            return f"cost moved: {interval}"
+        inside = -self.tolerance <= one.low and one.high <= self.tolerance
+        return f"cost did not move: {interval}" if inside else f"can't tell whether cost moved: {interval}"
+
+    def lines(self) -> list[str]:
+        """What the command prints."""
+        shown = [f"{one.name}: {one.change:+.1%} [{one.low:+.1%}, {one.high:+.1%}]" for one in self.changes]
+        noisy = [f"contaminated, not compared: {', '.join(self.noisy)}"] if self.noisy else []
+        return [*shown, *noisy, f"{self.verdict} (95 % interval, tolerance {self.tolerance:.1%})"]
+
+
+def check(result: ResultFile, rounds: int, tolerance: float, seed: int, *, other_device: bool = False) -> Drift:
+    """Builds the setup of the file again and measures. Raises MeasureRefused where model or device aren't those of the file."""
+    if result.run.via != "in_process":
+        raise MeasureRefused(
+            "run.via", result.run.via, "only what `tokencogs probe run` measured can be measured again"
+        )
+    options = {name: value for name, value in result.engine.options.items() if name != "torch"}
+    rig = rig_of(options)
+    if (now := model_info(rig).model_hash) != result.model.model_hash:
+        raise MeasureRefused("model_hash", now, f"the curve is of {result.model.model_hash}")
+    if not other_device and (gpu := device_info(rig).gpu) != result.device.gpu:
+        raise MeasureRefused("device.gpu", gpu, f"the curve was measured on {result.device.gpu}")
+    return measure_again(result, rig, rounds, tolerance, seed)
+
+
+def measure_again(result: ResultFile, rig: Rig, rounds: int, tolerance: float, seed: int) -> Drift:
+    """Reference shapes in interleaved rounds on a rig that is there already."""
+    shapes = reference_shapes(result.points)
+    visitor = Visitor(rig.engine, seed, Visiting(warm_up=result.run.warm_up or 2))
+    samples: dict[Shape, list[Sample]] = {shape: [] for shape in shapes}
+    for number in range(rounds):
+        for shape in shapes:
+            samples[shape] += visitor.visit(shape, number)
+    then = {shape: by_round(samples_of(shape, result.samples)) for shape in shapes}
+    now = {shape: by_round(found) for shape, found in samples.items()}
+    return compare(then, now, tolerance, seed)
+
+
+def reference_shapes(points: Sequence[Point]) -> list[Shape]:
+    """Corners of the decode grid and the longest prompt that met nothing: each stands for a term of the curve."""
+    even = [p for p in points if p.kind == "decode" and not p.ragged and p.n > 0]
+    prompts = [p for p in points if p.kind == "prefill" and not p.cached and p.n > 0]
+    if not even:
+        raise MeasureRefused("points", 0, "the file has no even decode step with a clean sample")
+    few = min(even, key=lambda p: (p.batch, p.context_sum))
+    many = max(even, key=lambda p: (p.batch, -p.context_sum))
+    full = max(even, key=lambda p: p.context_sum)
+    found = [Shape("decode", (round(p.context_sum / p.batch),) * p.batch) for p in (few, many, full)]
+    if prompts:
+        longest = max(prompts, key=lambda p: p.new)
+        found.append(Shape("prefill", (), ((longest.new, 0),)))
+    return list(dict.fromkeys(found))
+
+
+def samples_of(shape: Shape, samples: Sequence[Sample]) -> list[Sample]:
+    """A shape's samples of a file: its even batch at contexts around its own, its prompts."""
+    reach = max(8, max(shape.contexts, default=0) // 20)
+    found = []
+    for one in samples:
+        same = one.kind == shape.kind and len(one.contexts) == len(shape.contexts) and len(set(one.contexts)) <= 1
+        near = not shape.contexts or (bool(one.contexts) and abs(one.contexts[0] - shape.contexts[0]) <= reach)
+        if same and near and tuple(tuple(pair) for pair in one.prefills) == shape.prefills:
+            found.append(one)
+    return found
+
+
+def by_round(samples: Sequence[Sample]) -> Rounds:
+    """The median of each round's clean samples: steps of one visit are alike, so rounds are what an interval may draw from."""
+    rounds: dict[int, list[float]] = {}
+    for one in samples:
+        if not one.contaminated:
+            rounds.setdefault(one.round, []).append(one.seconds)
+    return [float(np.median(seconds)) for _, seconds in sorted(rounds.items())]
+
+
+def compare(then: dict[Shape, Rounds], now: dict[Shape, Rounds], tolerance: float, seed: int) -> Drift:
+    """Changes of shapes that have clean rounds on both sides. Interval: percentile bootstrap over rounds (Efron 1979), each shape and
+    side drawn for itself. Raises MeasureRefused where none has."""
+    draw = np.random.default_rng(seed)
+    shapes = [shape for shape in now if then.get(shape) and now[shape]]
+    if not shapes:
+        raise MeasureRefused(
+            "contaminated", [s.name for s in now], "no reference shape has a clean round; measure on a quiet machine"
+        )
+    logs = np.array([_drawn(now[shape], draw) - _drawn(then[shape], draw) for shape in shapes])
+    exact = [float(np.log(np.median(now[shape])) - np.log(np.median(then[shape]))) for shape in shapes]
+    changes = [_change(shape.name, one, row) for shape, one, row in zip(shapes, exact, logs, strict=True)]
+    overall = _change("all", float(np.mean(exact)), logs.mean(axis=0))
+    return Drift(changes, overall, tolerance, [shape.name for shape in now if shape not in shapes])
+
+
+def _drawn(rounds: Rounds, draw: np.random.Generator) -> np.ndarray:
+    """[draws] log of the median of as many rounds drawn with replacement."""
+    picked = draw.integers(0, len(rounds), (_DRAWS, len(rounds)))
+    return np.asarray(np.log(np.median(np.array(rounds)[picked], axis=1)))
+
+
+def _change(name: str, exact: float, drawn: np.ndarray) -> Change:
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return Change(name, float(np.expm1(exact)), float(np.expm1(low)), float(np.expm1(high)))

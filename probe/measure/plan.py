@@ -1,0 +1,136 @@
+"""Which shapes are measured, and which next, where the fit is worst on what it hasn't seen?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from probe.curve.schema import Point
+from probe.fit.features import seconds
+from probe.fit.model import Experts, fit_model
+from probe.measure.errors import MeasureRefused
+from probe.measure.shapes import IDLE, Shape, between, decode, mixed, prefill, ragged, unique
+
+# Of a stage after the first: more would not react to what they show, fewer spend their time on rounds of the reference.
+_WORST = 4
+
+
+class GridFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A grid as JSON: {"batch": [1, 8], "context": [128, 1024], "prefill_new": [256], "prefill_cached": [0, 512]}.
+
+    Attributes:
+        ragged: (batch, mean context) of batches of unequal lengths. mixed: (batch, context, new, cached).
+        prefill_cached: tokens each prompt of `prefill_new` meets; 0 is a prompt that finds nothing.
+    """
+
+    batch: list[int]
+    context: list[int]
+    ragged: list[tuple[int, int]] = []
+    prefill_new: list[int] = []
+    prefill_cached: list[int] = msgspec.field(default_factory=lambda: [0])
+    mixed: list[tuple[int, int, int, int]] = []
+    idle: bool = True
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the engine can hold. Attributes: moe: small batches are swept densely, where each touches more experts."""
+
+    capacity_tokens: int
+    token_budget: int
+    max_model_len: int
+    max_num_seqs: int
+    moe: bool = False
+
+    def lets(self, shape: Shape, steps: int) -> bool:
+        """Whether a shape of `steps` steps runs without eviction, chunks or refusal."""
+        longest = [context + steps for context in shape.contexts] + [n + p + 1 for n, p in shape.prefills]
+        return (
+            shape.tokens_held(steps) <= self.capacity_tokens
+            and shape.new_tokens <= self.token_budget
+            and len(shape.contexts) + len(shape.prefills) <= self.max_num_seqs
+            and max(longest, default=0) <= self.max_model_len
+        )
+
+
+def auto_grid(limits: Limits) -> GridFile:
+    """A coarse grid up to the limits: batches by fours, contexts by fours from 64, prompts to half the step's budget."""
+    batches = [b for b in (1, 4, 16, 64, 256) if b <= limits.max_num_seqs]
+    if limits.moe:
+        batches = sorted({*batches, *(b for b in (2, 3, 6, 8, 12, 32) if b <= limits.max_num_seqs)})
+    contexts = [s for s in (64, 256, 1024, 4096, 16384, 65536) if s <= limits.max_model_len * 3 // 4]
+    new = [n for n in (16, 64, 256, 1024, 4096) if n <= min(limits.token_budget, limits.max_model_len // 2)]
+    cached = [0, *(p for p in (256, 1024) if p <= limits.max_model_len // 3)]
+    middle = contexts[len(contexts) // 2] if contexts else 64
+    several = [b for b in batches if 1 < b <= 64]
+    return GridFile(
+        batch=batches,
+        context=contexts,
+        ragged=[(b, middle) for b in several],
+        prefill_new=new,
+        prefill_cached=cached,
+        mixed=[(b, middle, n, 0) for b in several[:2] for n in new[1:3]],
+    )
+
+
+def read_grid(path: Path) -> GridFile:
+    """Raises MeasureRefused naming the field."""
+    try:
+        grid = msgspec.json.decode(path.read_bytes(), type=GridFile)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise MeasureRefused("grid", str(path), str(error)) from None
+    for name in ("batch", "context", "prefill_new"):
+        wrong = [one for one in getattr(grid, name) if one < 1]
+        if wrong:
+            raise MeasureRefused(f"grid.{name}", wrong[0], "whole numbers from 1 are expected")
+    if any(one < 0 for one in grid.prefill_cached):
+        raise MeasureRefused("grid.prefill_cached", min(grid.prefill_cached), "whole numbers from 0 are expected")
+    return grid
+
+
+def shapes_of(grid: GridFile) -> list[Shape]:
+    """All shapes of a grid."""
+    shapes = [decode(b, s) for b in grid.batch for s in grid.context]
+    shapes += [ragged(b, s) for b, s in grid.ragged]
+    shapes += [prefill(n, p) for n in grid.prefill_new for p in grid.prefill_cached]
+    shapes += [mixed(*one) for one in grid.mixed]
+    return unique([*shapes, *([IDLE] if grid.idle else [])])
+
+
+def refine(points: Sequence[Point], experts: Experts) -> list[Shape]:
+    """Shapes between the neighbours of the decode points that are predicted worst from all other batches; none when all that lies
+    between has been measured."""
+    even = [p for p in points if p.kind == "decode" and not p.ragged and p.n > 0]
+    used = [p for p in points if p.kind != "idle" and p.n > 0]
+    batches = sorted({p.batch for p in even})
+    if len(batches) < 3:
+        return []
+    worst = sorted(((_off(p, used, experts), p) for p in even), key=lambda one: -one[0])
+    contexts = sorted({round(p.context_sum / p.batch) for p in even})
+    known = {(p.batch, round(p.context_sum / p.batch)) for p in even}
+    found: list[Shape] = []
+    for _, point in worst:
+        batch, context = point.batch, round(point.context_sum / point.batch)
+        near = [(b, context) for b in _beside(batches, batch)] + [(batch, s) for s in _beside(contexts, context)]
+        found += [decode(b, s) for b, s in near if (b, s) not in known]
+        if len(unique(found)) >= _WORST:
+            break
+    return unique(found)[:_WORST]
+
+
+def _off(point: Point, points: Sequence[Point], experts: Experts) -> float:
+    """Relative size of the error on `point` of a fit that has seen no even decode point of its batch."""
+    rest = [p for p in points if not (p.kind == "decode" and not p.ragged and p.batch == point.batch)]
+    predicted = fit_model(rest, experts, "parametric").predict([point])
+    return float(np.abs(predicted / seconds([point]) - 1.0)[0])
+
+
+def _beside(axis: list[int], value: int) -> list[int]:
+    at = axis.index(value)
+    pairs = [(axis[at - 1], value)] if at else []
+    pairs += [(value, axis[at + 1])] if at + 1 < len(axis) else []
+    return [middle for low, high in pairs if (middle := between(low, high)) is not None]

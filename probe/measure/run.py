@@ -1,0 +1,154 @@
+"""From an engine to a curve: what does `tokencogs probe run` do?
+
+rig -> grid -> sweep (journal) -> points -> fit -> replay -> result file
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import torch
+
+from probe.curve.errors import CurveRefused
+from probe.curve.schema import VERSION, Fit, ResultFile, Run, dump_result
+from probe.fit.result import with_curve
+from probe.measure.ceilings import measure_ceilings
+from probe.measure.describe import device_info, engine_info, model_info
+from probe.measure.errors import MeasureRefused
+from probe.measure.journal import Journal
+from probe.measure.plan import GridFile, shapes_of
+from probe.measure.rig import Rig, options_of
+from probe.measure.shapes import Shape
+from probe.measure.summary import drift_of, points_of
+from probe.measure.sweep import Say, Settings, sweep
+from probe.measure.visit import Visiting, Visitor
+
+# Beyond this a reference point that became slower says more of the machine than of the model.
+_DRIFT = 0.03
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What to measure, how. Attributes: ceilings: also run the stream and GEMM tests."""
+
+    grid: GridFile
+    settings: Settings
+    visiting: Visiting
+    ceilings: bool = True
+
+
+def measure(rig: Rig, wanted: Sweep, journal_path: Path, say: Say) -> tuple[ResultFile, bool]:
+    """The result file, with curve where the points are enough for one, else its notes say why not; and whether the plan was ended
+    (False: Ctrl-C, and the journal is worth keeping).
+
+    Raises MeasureRefused where nothing of the grid fits the engine, or the journal is of another run.
+    """
+    steps = wanted.visiting.warm_up + wanted.visiting.steps
+    shapes, left_out = _possible(rig, shapes_of(wanted.grid), steps)
+    model = model_info(rig)
+    about = {
+        "model_hash": model.model_hash,
+        "options": options_of(rig),
+        "grid": msgspec.to_builtins(wanted.grid),
+        "visiting": asdict(wanted.visiting),
+        "sweep": {name: getattr(wanted.settings, name) for name in _OF_A_RUN},
+        "device": device_info(rig).gpu,
+    }
+    journal, ended = Journal(journal_path, about), True
+    try:
+        # Another seed for each attempt, so that no prompt of an earlier one is drawn again.
+        visitor = Visitor(rig.engine, hash_of(wanted.settings.seed, len(journal.visits)), wanted.visiting)
+        notes = sweep(visitor.visit, shapes, reference_of(shapes), rig.experts, journal, wanted.settings, say)
+    except KeyboardInterrupt:
+        notes, ended = ["interrupted: the rest of the plan is missing"], False
+    finally:
+        journal.close()
+    return _result(rig, wanted, journal, [*left_out, *notes]), ended
+
+
+def reference_of(shapes: list[Shape]) -> Shape:
+    """The shape measured again and again: even decode in the middle of the grid by tokens held, so that both terms of it show."""
+    even = sorted((s for s in shapes if s.kind == "decode" and not s.ragged), key=lambda s: sum(s.contexts))
+    if not even:
+        raise MeasureRefused("grid.batch", [], "a sweep needs decode steps of at least one batch and context")
+    return even[len(even) // 2]
+
+
+def _possible(rig: Rig, shapes: list[Shape], steps: int) -> tuple[list[Shape], list[str]]:
+    kept = [shape for shape in shapes if rig.limits.lets(shape, steps)]
+    left = [shape.name for shape in shapes if shape not in kept]
+    if not kept:
+        raise MeasureRefused("grid", left[:3], f"nothing of it fits {rig.limits}")
+    shown = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
+    return kept, [f"not measured, as cache, step budget or length limit don't hold them: {shown}"] if left else []
+
+
+def _result(rig: Rig, wanted: Sweep, journal: Journal, notes: list[str]) -> ResultFile:
+    samples = [sample for _, sample in journal.samples()]
+    points = points_of(journal.samples())
+    drift = drift_of(samples)
+    measured = None
+    if wanted.ceilings:
+        device = rig.engine.runner.model.device
+        measured = measure_ceilings(device, getattr(torch, rig.options.dtype))
+    now = datetime.now(UTC)
+    model = model_info(rig)
+    result = ResultFile(
+        version=VERSION,
+        result_id=f"{model.name.replace(' ', '-')}-tokencogs-{now:%Y%m%dT%H%M%SZ}",
+        run=Run(
+            measured_at=now.isoformat(timespec="seconds"),
+            via="in_process",
+            seed=wanted.settings.seed,
+            rounds=wanted.settings.rounds,
+            warm_up=wanted.visiting.warm_up,
+            drift=drift,
+        ),
+        model=model,
+        engine=engine_info(rig),
+        device=device_info(rig, measured),
+        samples=samples,
+        points=points,
+    )
+    return fitted(result, [*notes, *_said(result)])
+
+
+def fitted(result: ResultFile, notes: list[str]) -> ResultFile:
+    """With fit and curve, and the notes before the fit's own; without a curve where the points are too few, and why."""
+    try:
+        found = with_curve(result)
+    except CurveRefused as refused:
+        return msgspec.structs.replace(
+            result, fit=Fit(chosen="none", errors={}, notes=[f"no curve: {refused}", *notes])
+        )
+    assert found.fit is not None
+    return msgspec.structs.replace(found, fit=msgspec.structs.replace(found.fit, notes=[*notes, *found.fit.notes]))
+
+
+def _said(result: ResultFile) -> list[str]:
+    bad = sum(one.contaminated for one in result.samples)
+    lost = sum(one.n == 0 for one in result.points)
+    said = [f"{bad} of {len(result.samples)} samples are contaminated and in no point"] if bad else []
+    said += [f"{lost} shapes have no clean sample and are in no fit"] if lost else []
+    if result.run.drift is not None and abs(result.run.drift) > _DRIFT:
+        said.append(f"the reference point's time moved by {result.run.drift:+.1%} while measuring")
+    return said
+
+
+def write(result: ResultFile, path: Path) -> None:
+    """The whole file or none of it: written beside, then put in its place."""
+    beside = path.with_name(path.name + ".part")
+    beside.write_bytes(dump_result(result))
+    beside.replace(path)
+
+
+def hash_of(*parts: object) -> int:
+    """A seed from parts, the same in every process."""
+    return int.from_bytes(hashlib.blake2b(repr(parts).encode(), digest_size=8).digest(), "little")
+
+
+_OF_A_RUN = ("rounds", "reference_every", "retries", "adaptive", "seed")

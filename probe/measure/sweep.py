@@ -1,0 +1,138 @@
+"""How is a grid measured? In stages of interleaved rounds: a coarse grid, then where the fit is worst on what it hasn't seen.
+
+    for each stage: plan, then rounds over its shapes in a drawn order, the reference shape between them; fit; stop when good enough
+
+Every visit is in the journal before the next begins, and the order is drawn from the seed, so a killed run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from probe.curve.schema import Point, Sample
+from probe.fit.folds import held_out
+from probe.fit.model import Experts
+from probe.measure.journal import Journal, Key
+from probe.measure.plan import refine
+from probe.measure.shapes import Shape, unique
+from probe.measure.summary import points_of
+
+Visit = Callable[[Shape, int, bool], list[Sample]]
+REFERENCE_ROUND = -1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How long and how often.
+
+    Attributes:
+        budget_seconds: of measuring, over all attempts of the run. target: held-out error (leave-one-batch MAPE) to stop at.
+        rounds: of each stage. reference_every: visits between two of the reference shape. retries: of a contaminated visit.
+        adaptive: False measures the given shapes only. stages: at most so many.
+    """
+
+    budget_seconds: float
+    target: float = 0.05
+    rounds: int = 3
+    reference_every: int = 8
+    retries: int = 2
+    adaptive: bool = True
+    stages: int = 8
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the sweep is about to do, for whoever shows progress. Attributes: done, planned: visits of the stage."""
+
+    stage: int
+    shape: Shape
+    done: int
+    planned: int
+
+
+class BudgetSpent(Exception):
+    """The minutes are over; what was measured stands in the journal."""
+
+
+def sweep(
+    visit: Visit, grid: list[Shape], reference: Shape, experts: Experts, journal: Journal, how: Settings, say: Say
+) -> list[str]:
+    """Measures into the journal; says why it ended, a line each. `visit` measures a shape once."""
+    notes: list[str] = []
+    shapes = grid
+    for stage in range(how.stages):
+        if stage not in journal.plans:
+            journal.plan(stage, shapes)
+        try:
+            _stage(visit, stage, journal.plans[stage], reference, journal, how, say)
+        except BudgetSpent:
+            return [*notes, f"the budget of {how.budget_seconds / 60:g} minutes ended in stage {stage}"]
+        error = held_out_error(points_of(journal.samples()), experts)
+        if not how.adaptive:
+            return notes
+        if error is not None and error <= how.target:
+            return [*notes, f"stage {stage}: held-out error {error:.1%} is under the target of {how.target:.1%}"]
+        shapes = journal.plans.get(stage + 1) or refine(points_of(journal.samples()), experts)
+        if not shapes:
+            break
+    return [
+        *notes,
+        f"the target of {how.target:.1%} was not reached, and nothing is left to be measured between the points",
+    ]
+
+
+def held_out_error(points: list[Point], experts: Experts) -> float | None:
+    """Leave-one-batch MAPE of the plain terms; None where the points don't allow it."""
+    used = [p for p in points if p.kind != "idle" and p.n > 0]
+    if len(used) < 3:
+        return None
+    found = held_out(used, experts, "parametric").get("leave_one_batch")
+    return None if found is None else found.mape
+
+
+def _stage(
+    visit: Visit, stage: int, shapes: list[Shape], reference: Shape, journal: Journal, how: Settings, say: Say
+) -> None:
+    order = [one for number in range(how.rounds) for one in _round(stage, number, shapes, reference, how)]
+    for done, (key, shape) in enumerate(order):
+        say(Step(stage, shape, done, len(order)))
+        _place(visit, key, shape, shape == reference, journal, how)
+
+
+def _round(
+    stage: int, number: int, shapes: list[Shape], reference: Shape, how: Settings
+) -> Iterator[tuple[tuple[int, int, int], Shape]]:
+    """Places of a round: the reference first, in between and last, the others in an order drawn from seed, stage and round."""
+    drawn = unique([shape for shape in shapes if shape != reference])
+    random.Random(f"{how.seed}/{stage}/{number}").shuffle(drawn)
+    order = [reference]
+    for count, shape in enumerate(drawn, start=1):
+        order.append(shape)
+        if count % how.reference_every == 0:
+            order.append(reference)
+    order += [reference] if order[-1] != reference else []
+    for place, shape in enumerate(order):
+        yield (stage, number, place), shape
+
+
+def _place(
+    visit: Visit, place: tuple[int, int, int], shape: Shape, is_reference: bool, journal: Journal, how: Settings
+) -> None:
+    """Visits a place until a visit is clean or retries are spent; none where the journal has that already."""
+    while True:
+        known = journal.attempts(place)
+        if any(not one.contaminated for one in known) or len(known) > how.retries:
+            return
+        if journal.seconds >= how.budget_seconds:
+            raise BudgetSpent
+        begun = time.perf_counter()
+        samples = visit(shape, REFERENCE_ROUND if is_reference else place[1], is_reference)
+        key: Key = (*place, len(known))
+        journal.visit(key, shape, time.perf_counter() - begun, samples)
+
+
+Say = Callable[[Step], None]

@@ -1,0 +1,140 @@
+"""Does the engine take what the curve predicts, end to end? One list of arrivals through both, at half and at 80 % of capacity."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from probe.curve.curve import CurveDocument
+from probe.curve.schema import ResultFile
+from probe.engine.engine import Engine
+from probe.engine.interfaces import SamplingParams
+from probe.fit.errors import error_of
+from probe.measure import watch
+from probe.measure.rig import Rig
+from probe.measure.simulate import Books, Served, simulate
+from probe.measure.traffic import Arrival, Lengths, at_rate, draw_arrivals
+
+LOADS = (0.5, 0.8)
+_MOST, _ATTEMPTS = 2_000, 3
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure at one load, predicted and measured."""
+
+    load: float
+    name: str
+    predicted: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        return self.predicted / self.measured - 1.0
+
+
+def replay(engine: Engine, arrivals: Sequence[Arrival], seed: int) -> Served:
+    """Serves the list in real time, `at` in seconds, with prompts drawn anew. Answers have the lengths asked for."""
+    draw, vocabulary = random.Random(seed), engine.runner.model.config.vocab_size
+    coming = deque(
+        (f"replay-{number}", draw.choices(range(vocabulary), k=one.input_tokens), one)
+        for number, one in enumerate(arrivals)
+    )
+    came = {name: one.at for name, _, one in coming}
+    last: dict[str, float] = {}
+    served, begun = Served(), time.perf_counter()
+    while coming or engine.has_unfinished:
+        now = time.perf_counter() - begun
+        while coming and coming[0][2].at <= now:
+            name, tokens, one = coming.popleft()
+            engine.add_request(
+                tokens, SamplingParams(max_tokens=one.output_tokens, temperature=0.0, ignore_eos=True), name
+            )
+        if not engine.has_unfinished:
+            time.sleep(max(0.0, coming[0][2].at - (time.perf_counter() - begun)))
+            continue
+        before = time.perf_counter()
+        outputs = engine.step().outputs
+        after = time.perf_counter()
+        served.busy_seconds += after - before
+        for output in outputs:
+            if output.request_id in last:
+                served.itl.append(after - begun - last[output.request_id])
+            else:
+                served.ttft.append(after - begun - came[output.request_id])
+            last[output.request_id] = after - begun
+    served.seconds = time.perf_counter() - begun
+    return served
+
+
+def capacity(curve: CurveDocument, arrivals: Sequence[Arrival], books: Books) -> float:
+    """Requests a second of the curve when all of the list are there at once."""
+    saturated = simulate(curve, [one._replace(at=0.0) for one in arrivals], books)
+    return len(arrivals) / saturated.seconds
+
+
+def figures(load: float, predicted: Served, measured: Served) -> list[Figure]:
+    """GPU-seconds, median time to the first token, median gap between tokens."""
+    pairs = {
+        "gpu_seconds": (predicted.busy_seconds, measured.busy_seconds),
+        "ttft_p50": (float(np.median(predicted.ttft)), float(np.median(measured.ttft))),
+        "itl_p50": (float(np.median(predicted.itl)), float(np.median(measured.itl))),
+    }
+    return [Figure(load, name, *pair) for name, pair in pairs.items()]
+
+
+def books_of(rig: Rig) -> Books:
+    """The scheduler's books as the rig's engine keeps them."""
+    manager = rig.engine.manager
+    return Books(rig.engine.scheduler.config, manager.num_blocks, manager.block_size, manager.windows)
+
+
+def with_replay(
+    result: ResultFile, rig: Rig, seconds: float, arrivals: Sequence[Arrival] | None = None, seed: int = 0
+) -> ResultFile:
+    """The file with the fit's error `replay` over three figures at two loads, and a note for each. `seconds`: of one replay, about."""
+    assert result.curve is not None
+    assert result.fit is not None
+    curve, books = CurveDocument.of(result.curve), books_of(rig)
+    if arrivals is None:
+        lengths = _lengths(rig)
+        rate = capacity(curve, draw_arrivals(64, lengths, seed), books)
+        arrivals = draw_arrivals(max(16, min(_MOST, round(rate * LOADS[-1] * seconds))), lengths, seed)
+    most, found, notes = capacity(curve, arrivals, books), [], []
+    for load in LOADS:
+        listed = at_rate(arrivals, most * load)
+        measured, noisy = _quiet_replay(rig.engine, listed, seed)
+        at_load = figures(load, simulate(curve, listed, books), measured)
+        found += at_load
+        shown = ", ".join(f"{f.name} {f.predicted:.4g} s for {f.measured:.4g} s ({f.error:+.1%})" for f in at_load)
+        noise = "; others used the machine meanwhile" if noisy else ""
+        notes.append(f"replay of {len(arrivals)} requests at {load:.0%} of {most:.3g} a second: {shown}{noise}")
+    error = error_of(np.array([one.predicted for one in found]), np.array([one.measured for one in found]))
+    fit = msgspec.structs.replace(
+        result.fit, errors={**result.fit.errors, "replay": error}, notes=[*result.fit.notes, *notes]
+    )
+    return msgspec.structs.replace(result, fit=fit)
+
+
+def _quiet_replay(engine: Engine, arrivals: Sequence[Arrival], seed: int) -> tuple[Served, bool]:
+    """The first replay that nothing disturbed, else the last one, and True."""
+    for attempt in range(_ATTEMPTS):
+        begin = watch.read()
+        waited = watch.waited()
+        served = replay(engine, arrivals, seed + attempt)
+        noisy = watch.contaminated(begin, watch.read())
+        if not (noisy or watch.waited() - waited > watch.QUIET_SHARE * served.busy_seconds):
+            return served, False
+    return served, True
+
+
+def _lengths(rig: Rig) -> Lengths:
+    """Prompts to a quarter of what a request may hold at most 256 tokens, answers to 48."""
+    most = rig.limits.max_model_len
+    return Lengths((min(32, most // 8), min(256, most // 4)), (min(8, most // 8), min(48, most // 4)))
