@@ -55,11 +55,14 @@ class PlanSide:
 class Side:
     """One period.
 
-    Attributes: plans: by key; bars: name of BARS -> (revenue, cost) that no factor explains.
+    Attributes:
+        plans: by key. bars: name of BARS -> (revenue, cost) that no factor explains.
+        fx: plan -> the part of the bar `fx` that is its revenue's.
     """
 
     plans: Mapping[str, PlanSide]
     bars: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
+    fx: Mapping[str, Fraction] = field(default_factory=dict)
 
     def revenue(self) -> Fraction:
         """Net revenue of everything."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -12,17 +12,19 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY, TEXT
 
-from accounting.money import from_minor
 from accounting.reports.bridge import Cell, PlanSide, Side, Sku
+from accounting.reports.bridge_rates import BridgeRates, Days, booked_costs
+from accounting.reports.convert import DayAmounts
+from accounting.reports.earnings import FEE, Earning, Earnings
+from accounting.reports.exact import from_stored
 from accounting.reports.plan_spans import JOIN_SPANS, PLAN, SPANS
 from accounting.reports.query import day_start, zone
 from accounting.reports.statement_lines import USER_FACING
-from accounting.revenue.earned import Revenue, earned_revenue
 from accounting.revenue.monthly import Subscription
-from accounting.revenue.plans import running
 from accounting.tenant import TenantContext
 
 TYPES = ("uncached_input", "cache_read", "output")
+_Bars = defaultdict[str, tuple[Fraction, Fraction]]
 OTHER = "other"
 """Token type of what the price row does not explain: cache writes, searches, discounts on a call."""
 
@@ -37,40 +39,71 @@ _CELLS = text(
     WITH {SPANS},
     r AS (
       SELECT coalesce(user_id, '') AS user_id, coalesce(account_id, '') AS account_id, (occurred_at AT TIME ZONE :tz)::date AS day,
-             model, sku_price_id, category, subject_kind = 'pool_hour' AND user_id IS NULL AS idle, uncached_input_tokens,
+             model, sku_price_id, category, billing_currency, subject_kind = 'pool_hour' AND user_id IS NULL AS idle, uncached_input_tokens,
              cache_read_tokens, cache_write_tokens, output_tokens, effective_cost
       FROM ledger WHERE tenant = :tenant AND occurred_at >= :since AND occurred_at < :before AND charge_status = 'priced'
-        AND billing_currency = :currency AND purpose = ANY(:purposes)
+        AND (CAST(:currency AS text) IS NULL OR billing_currency = :currency) AND purpose = ANY(:purposes)
     ),
     sums AS (
-      SELECT {PLAN} AS plan, model, sku_price_id, category, idle, sum(uncached_input_tokens)::bigint AS uncached_input,
+      SELECT {PLAN} AS plan, model, sku_price_id, category, idle, r.billing_currency, sum(uncached_input_tokens)::bigint AS uncached_input,
              sum(cache_read_tokens)::bigint AS cache_read, sum(cache_write_tokens)::bigint AS cache_write,
              sum(output_tokens)::bigint AS output, sum(effective_cost) AS cost
-      FROM r {JOIN_SPANS} GROUP BY 1, 2, 3, 4, 5
+      FROM r {JOIN_SPANS} GROUP BY 1, 2, 3, 4, 5, 6
     )
     SELECT sums.*, {_RATES}
-    FROM sums ORDER BY plan, model, sku_price_id, category, idle
+    FROM sums ORDER BY plan, model, sku_price_id, category, idle, billing_currency
     """
 ).bindparams(bindparam("purposes", type_=ARRAY(TEXT)))
 
 
-def read_side(connection: Connection, context: TenantContext, first: date, until: date) -> Side:
-    """The factors of the reporting days [first, until), in the tenant's currency; from the ledger, as rollups have no models by user."""
-    subscriptions = running(connection, context, first, until)
+def read_side(
+    connection: Connection,
+    context: TenantContext,
+    days: Days,
+    subscriptions: Sequence[Subscription],
+    earned: Earnings,
+    rates: BridgeRates | None,
+) -> Side:
+    """The factors of the reporting days; from the ledger, as rollups have no models by user.
+
+    Args:
+        rates: factors at their constant rates, what daily rates change against that in the bar `fx`; None: the tenant's currency alone.
+    """
+    first, until = days
     plans = _users(subscriptions, first, until)
-    bars: defaultdict[str, tuple[Fraction, Fraction]] = defaultdict(lambda: (Fraction(0), Fraction(0)))
+    bars: _Bars = defaultdict(lambda: (Fraction(0), Fraction(0)))
     revenue: defaultdict[str, Fraction] = defaultdict(Fraction)
-    for one in earned_revenue(connection, context, first, until, subscriptions):
-        if one.billing_currency == context.billing_currency:
-            _earn(one, revenue, bars)
+    for one in earned.as_billed():
+        if rates is not None or one.billing_currency == context.billing_currency:
+            _earn(one, _rate(rates, one.billing_currency), revenue, bars)
     cells: defaultdict[str, dict[Sku, Cell]] = defaultdict(dict)
     at = zone(context.reporting_tz)
     asked = {"tenant": context.tenant, "tz": context.reporting_tz, "first": first, "until": until}
-    asked |= {"since": day_start(first, at), "before": day_start(until, at), "currency": context.billing_currency}
-    for row in connection.execute(_CELLS, asked | {"purposes": list(USER_FACING)}):
-        _spend(row, cells, bars)
+    asked |= {"since": day_start(first, at), "before": day_start(until, at)}
+    asked |= {"currency": context.billing_currency if rates is None else None, "purposes": list(USER_FACING)}
+    for row in connection.execute(_CELLS, asked):
+        _spend(row, _rate(rates, row.billing_currency), cells, bars)
     keys = sorted({*plans, *revenue, *cells})
-    return Side({key: PlanSide(plans.get(key, Fraction(0)), revenue[key], cells[key]) for key in keys}, dict(bars))
+    side = Side({key: PlanSide(plans.get(key, Fraction(0)), revenue[key], cells[key]) for key in keys}, dict(bars))
+    return side if rates is None else _at_daily_rates(side, earned, booked_costs(connection, context, days), rates)
+
+
+def _at_daily_rates(side: Side, earned: Earnings, costs: DayAmounts, rates: BridgeRates) -> Side:
+    """The side with a bar `fx`, so that its sums are those at daily rates."""
+    by_plan: defaultdict[str, Fraction] = defaultdict(Fraction)
+    fees = Fraction(0)
+    for one in earned.converted(rates.converter):
+        if one.kind == FEE:
+            fees += Fraction(from_stored(one.amount))
+        else:
+            by_plan[one.plan or ""] += Fraction(from_stored(one.amount))
+    fx = (sum(by_plan.values(), Fraction(0)) - side.revenue(), rates.cost(costs) + fees - side.cost())
+    of_plans = {plan: by_plan[plan] - one.revenue for plan, one in side.plans.items()}
+    return Side(side.plans, {**side.bars, "fx": fx}, of_plans)
+
+
+def _rate(rates: BridgeRates | None, currency: str) -> Fraction:
+    return Fraction(1) if rates is None else rates.constant(currency)
 
 
 def preceding(first: date, until: date) -> tuple[date, date]:
@@ -90,9 +123,9 @@ def _users(subscriptions: Iterable[Subscription], first: date, until: date) -> d
     return {plan: Fraction(count, (until - first).days) for plan, count in days.items()}
 
 
-def _earn(one: Revenue, revenue: defaultdict[str, Fraction], bars: defaultdict[str, tuple[Fraction, Fraction]]) -> None:
-    amount = Fraction(from_minor(one.amount))
-    if one.kind == "payment_fee":
+def _earn(one: Earning, rate: Fraction, revenue: defaultdict[str, Fraction], bars: _Bars) -> None:
+    amount = Fraction(from_stored(one.amount)) * rate
+    if one.kind == FEE:
         _add(bars, "payment_fees", cost=amount)
     elif one.plan:
         revenue[one.plan] += amount
@@ -100,20 +133,18 @@ def _earn(one: Revenue, revenue: defaultdict[str, Fraction], bars: defaultdict[s
         _add(bars, "unmatched", revenue=amount)
 
 
-def _spend(
-    row: Any, cells: defaultdict[str, dict[Sku, Cell]], bars: defaultdict[str, tuple[Fraction, Fraction]]
-) -> None:
-    cost = Fraction(row.cost)
+def _spend(row: Any, rate: Fraction, cells: defaultdict[str, dict[Sku, Cell]], bars: _Bars) -> None:
+    cost = Fraction(row.cost) * rate
     if row.idle or row.category == "Credit" or not row.plan:
         _add(bars, "idle" if row.idle else "credits" if row.category == "Credit" else "unmatched", cost=cost)
         return
     own = cells[row.plan]
     left = cost
-    rates = {name: getattr(row, f"{name}_rate") for name in TYPES}
-    if all(rate is not None or not getattr(row, name) for name, rate in rates.items()):
-        for name, rate in rates.items():
+    prices = {name: getattr(row, f"{name}_rate") for name in TYPES}
+    if all(price is not None or not getattr(row, name) for name, price in prices.items()):
+        for name, price in prices.items():
             tokens = getattr(row, name)
-            part = tokens * Fraction(rate or Decimal(0)) / 1_000_000
+            part = tokens * Fraction(price or Decimal(0)) / 1_000_000 * rate
             left -= part
             _put(own, (row.model, name), tokens, part)
         _put(own, (row.model, OTHER), row.cache_write, left)
@@ -129,7 +160,7 @@ def _put(own: dict[Sku, Cell], sku: Sku, tokens: int, cost: Fraction) -> None:
 
 
 def _add(
-    bars: defaultdict[str, tuple[Fraction, Fraction]],
+    bars: _Bars,
     name: str,
     revenue: Fraction = Fraction(0),
     cost: Fraction = Fraction(0),

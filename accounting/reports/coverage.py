@@ -10,6 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from accounting.reports.exact import percent
+from accounting.reports.query import ReportQuery
+from accounting.reports.source import rollup
+from accounting.reports.sums import measures
 from accounting.tenant import TenantContext
 
 STATUSES = ("priced", "unpriced", "pending_settlement")
@@ -18,6 +21,7 @@ USAGE_MISSING = "usage_missing"
 EXCEPTED = "excepted"
 """Calls that contradict themselves and wait in the exceptions: in no total, their tokens unknown."""
 
+_WITHIN = "tenant = :tenant AND bucket >= :since AND bucket < :until"
 _EXCEPTED = text(
     "SELECT count(*) FROM exceptions WHERE tenant = :tenant AND kind = 'contradiction' AND resolved_at IS NULL "
     "AND coalesce(occurred_at, received_at) >= :since AND coalesce(occurred_at, received_at) < :until"
@@ -49,6 +53,14 @@ def set_apart(connection: Connection, context: TenantContext, since: datetime, u
     """Counts them for [since, until)."""
     asked = {"tenant": context.tenant, "since": since, "until": until}
     return Apart(*(int(connection.execute(query, asked).scalar_one()) for query in (_EXCEPTED, _MISSING)))
+
+
+def read_coverage(connection: Connection, context: TenantContext, query: ReportQuery) -> list[dict[str, Any]]:
+    """The same for a report that has no sums by status of its own, from the rollups."""
+    sql = f"SELECT charge_status, {measures(())} FROM {rollup(query, context)} WHERE {_WITHIN} GROUP BY 1"
+    asked = {"tenant": context.tenant, "since": query.since, "until": query.until}
+    rows = connection.execute(text(sql), asked).all()
+    return coverage(rows, set_apart(connection, context, query.since, query.until))
 
 
 def coverage(sums: Iterable[Any], apart: Apart) -> list[dict[str, Any]]:

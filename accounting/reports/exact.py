@@ -41,6 +41,11 @@ def stored_units(amount: Decimal) -> int:
     return int(_EXACT.quantize(amount, Decimal(1).scaleb(-STORED_SCALE)).scaleb(STORED_SCALE, _EXACT))
 
 
+def from_stored(units: int) -> Decimal:
+    """Currency units of a whole number of 10^-18."""
+    return _EXACT.scaleb(Decimal(units), -STORED_SCALE)
+
+
 def percent(part: Decimal | int, whole: Decimal | int, places: int = 4) -> Decimal | None:
     """100 * part / whole to `places` decimals, half to even; None where the whole is 0. A ratio, not an amount."""
     if isinstance(part, float) or isinstance(whole, float):

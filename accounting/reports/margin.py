@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
 from accounting.errors import InvalidInput
-from accounting.money import from_minor, split
+from accounting.money import split
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.coverage import coverage, set_apart
-from accounting.reports.exact import ZERO, total
-from accounting.reports.margin_data import DIMENSIONS, read_costs, user_facing
-from accounting.reports.margin_row import COSTS, MONEY, MarginSums
+from accounting.reports.earnings import Earning
+from accounting.reports.exact import ZERO, from_stored
+from accounting.reports.figures import read_figures, stray
+from accounting.reports.margin_data import DIMENSIONS, user_facing
+from accounting.reports.margin_row import MONEY, MarginSums
 from accounting.reports.period_days import period_days
 from accounting.reports.query import ReportQuery
-from accounting.reports.reconcile import by_user_day
 from accounting.reports.statement_lines import PurposePolicy, read_policy
-from accounting.revenue.earned import Revenue, earned_revenue
+from accounting.revenue.plans import running
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
@@ -45,7 +45,8 @@ def margin(engine: Engine, context: TenantContext, query: ReportQuery) -> Report
     """Margins of a period, one row a key by gross margin ascending; a key whose cost is unknown comes last.
 
     `group_by` names one of GROUP_BY (default user). Revenue goes to a feature or model in proportion to the subscriber's requests;
-    revenue of an account that names no user stays on the account's row. Beside the keys there are lines for users without the key
+    revenue of an account that names no user reaches its users by the tenant's dated rule (account_split.py), or stays on its row.
+    Beside the keys there are lines for users without the key
     (no_account, no_feature, no_usage), for usage and revenue that match none (unmatched_usage, unmatched_revenue), for idle machines
     and for other purposes (not_user_facing). Totals: `total`, all spend; `total_free_tier_in` and `total_free_tier_out`, users'
     requests with and without the cost of purposes free and trial; `total_by_policy`, with what the dated purpose policy counts as
@@ -62,24 +63,33 @@ def margin(engine: Engine, context: TenantContext, query: ReportQuery) -> Report
         policy = read_policy(connection)
         changes = [day for day in policy.starts if first < day < until]
         dimension = by if by in DIMENSIONS else None
-        costs = read_costs(connection, context, query, first, until, dimension=dimension, changes=changes)
-        revenue = earned_revenue(connection, context, first, until)
+        subscriptions = running(connection, context, first, until)
+        figures = read_figures(
+            connection, context, query, first, until, subscriptions, dimension=dimension, changes=changes
+        )
         cohorts = _cohorts(connection, context) if by == "cohort" else {}
-        ledger = ledger_totals(connection, context, first, until)
         waiting = set_apart(connection, context, query.since, query.until)
-    lines = [first, *changes]
-    currencies = {context.billing_currency, *(row.billing_currency for row in costs)}
     outline: list[Node] = []
-    feet: list[Footer] = []
-    for currency in sorted(currencies | {one.billing_currency for one in revenue}):
-        own = [row for row in costs if row.billing_currency == currency]
-        earned = [one for one in revenue if one.billing_currency == currency]
-        table = _Table(by, cohorts, policy, lines)
-        table.add(own, earned)
+    totals: dict[str, Row] = {}
+    strays: list[Footer] = []
+    for currency in figures.currencies(context):
+        table = _Table(by, cohorts, policy, [first, *changes])
+        costs, earned = figures.of(currency)
+        table.add(costs, earned)
         nodes = table.outline(currency, query.limit)
         outline += nodes
-        feet += _footer(currency, nodes[0].row, earned, ledger.get(currency, ZERO))
-    return Report(NAME, query, columns(by), tuple(outline), coverage(costs, waiting), feet)
+        totals[currency] = nodes[0].row
+        note = "invoice lines that name neither a user nor an account"
+        strays.append(Footer("unmatched_revenue", from_stored(stray(earned)), currency, note))
+    return Report(
+        NAME,
+        query,
+        columns(by),
+        tuple(outline),
+        coverage(figures.costs, waiting),
+        [*figures.footer(totals), *strays],
+        figures.conversions(),
+    )
 
 
 def columns(by: str) -> tuple[Column, ...]:
@@ -100,7 +110,7 @@ class _Table:
         self.keys: defaultdict[str, MarginSums] = defaultdict(MarginSums)
         self.apart: defaultdict[str, MarginSums] = defaultdict(MarginSums)
 
-    def add(self, costs: Sequence[Any], revenue: Sequence[Revenue]) -> None:
+    def add(self, costs: Sequence[Any], revenue: Sequence[Earning]) -> None:
         """Adds all rows of one currency."""
         shares: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for row in costs:
@@ -130,7 +140,7 @@ class _Table:
             return self._cohorts.get(row.user_id) or self._cohorts.get(row.holder) or UNMATCHED
         return found[self.by] if self.by in found else str(row.dimension)
 
-    def _earn(self, one: Revenue, shares: Mapping[str, Mapping[str, int]]) -> None:
+    def _earn(self, one: Earning, shares: Mapping[str, Mapping[str, int]]) -> None:
         if self.by in DIMENSIONS:
             weights = {key: events for key, events in shares.get(one.user_id or "", {}).items() if events > 0}
             if weights:
@@ -217,25 +227,3 @@ def _cohorts(connection: Connection, context: TenantContext) -> dict[str, str]:
         {"tenant": context.tenant},
     )
     return {row.user_id: f"{row.day:%Y-%m}" for row in rows}
-
-
-def ledger_totals(connection: Connection, context: TenantContext, first: date, until: date) -> dict[str, Decimal]:
-    """Effective cost by currency of the reporting days [first, until), summed without any grouping."""
-    rows = connection.execute(
-        text(
-            "SELECT billing_currency, sum(effective_cost) AS cost FROM rollup_user_day "
-            "WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1"
-        ),
-        {"tenant": context.tenant, "first": first, "until": until},
-    )
-    return {row.billing_currency: row.cost for row in rows}
-
-
-def _footer(currency: str, whole: Row, earned: Sequence[Revenue], ledger: Decimal) -> list[Footer]:
-    reported = total(whole[name] or ZERO for name in COSTS)
-    stray = [one for one in earned if not one.user_id and not one.account_id and one.kind != "payment_fee"]
-    unmatched = from_minor(sum(one.amount for one in stray))
-    return [
-        *by_user_day(currency, reported, ledger),
-        Footer("unmatched_revenue", unmatched, currency, "invoice lines that name neither a user nor an account"),
-    ]

@@ -12,11 +12,15 @@ from sqlalchemy import Engine
 from accounting.reports.base import Column, Footer, Node, Row
 from accounting.reports.bridge import STEPS, Side, bridge
 from accounting.reports.bridge_data import preceding, read_side
+from accounting.reports.bridge_rates import BridgeRates, booked_costs, read_bridge_rates
+from accounting.reports.coverage import read_coverage
+from accounting.reports.earnings import Earnings
 from accounting.reports.period_days import period_days
 from accounting.reports.price_volume_mix import Sold, price_volume_mix
 from accounting.reports.query import ReportQuery
 from accounting.reports.ratios import rounded_to
 from accounting.reports.sections import Section, SectionedReport
+from accounting.revenue.plans import running
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
@@ -34,21 +38,33 @@ COLUMNS = (
     Column("margin", "money", plus=("revenue",), minus=("cost",)),
 )
 _PLACES = 18
+_EFFECTS = ("price", "volume", "mix", "new", "fx")
 
 
 def margin_bridge(engine: Engine, context: TenantContext, query: ReportQuery) -> SectionedReport:
     """The bridge from the period before (as many months where it is made of whole ones, else as many days), free tier in.
 
-    Tenant's currency alone; unpriced use costs nothing in either period, coverage says how much that is. Raises InvalidInput where the
-    period is not of the tenant's reporting days.
+    In one currency every amount counts, and the step `fx` is what rates did (bridge_rates.py); as booked the tenant's currency alone.
+    Unpriced use costs nothing in either period; coverage, of the later one, says how much that is. Raises InvalidInput where the period
+    is not of the tenant's reporting days, MissingRate for a day without a rate.
     """
     query.check_group_by(GROUP_BY)
     first, until = period_days(query, context)
     earlier = preceding(first, until)
+    currency = query.currency or context.billing_currency
     with read_only(engine, context.tenant) as connection:
-        before = read_side(connection, context, *earlier)
-        after = read_side(connection, context, first, until)
-    currency = context.billing_currency
+        periods = (earlier, (first, until))
+        sold = [running(connection, context, *days) for days in periods]
+        earned = [Earnings(connection, context, own, *days) for own, days in zip(sold, periods, strict=True)]
+        rates: BridgeRates | None = None
+        if query.currency is not None:
+            costs = [booked_costs(connection, context, days) for days in periods]
+            rates = read_bridge_rates(connection, query.currency, earlier, costs, earned)
+        before, after = (
+            read_side(connection, context, days, own, one, rates)
+            for days, own, one in zip(periods, sold, earned, strict=True)
+        )
+        covered = read_coverage(connection, context, query)
     found = bridge(before, after)
     amounts = zip(_exact([step.revenue for step in found]), _exact([step.cost for step in found]), strict=True)
     rows = [_row("detail", currency, step.name, *both) for step, both in zip(found, amounts, strict=True)]
@@ -62,7 +78,9 @@ def margin_bridge(engine: Engine, context: TenantContext, query: ReportQuery) ->
         Footer("order", Decimal(len(STEPS)), currency, f"steps in this order: {', '.join(STEPS)}"),
     ]
     outline = (Node(change, tuple(Node(row) for row in rows)),)
-    return SectionedReport(NAME, query, COLUMNS, outline, [], feet, sections=(_mix(before, after, currency),))
+    sections = (_mix(before, after, currency), *([rates.section()] if rates else []))
+    conversions = rates.converter.conversions() if rates else []
+    return SectionedReport(NAME, query, COLUMNS, outline, covered, feet, conversions, sections=sections)
 
 
 def _row(kind: str, currency: str, step: str, revenue: Decimal, cost: Decimal) -> Row:
@@ -110,15 +128,15 @@ def _mix(before: Side, after: Side, currency: str) -> Section:
     )
     rows = []
     for plan, effects in price_volume_mix(old, new).items():
-        names = ("price", "volume", "mix", "new")
-        values = _exact([getattr(effects, name) for name in names])
-        parts = dict(zip(names, values, strict=True))
-        whole = rounded_to(effects.total, _PLACES)
+        fx = after.fx.get(plan, Fraction(0)) - before.fx.get(plan, Fraction(0))
+        values = _exact([*(getattr(effects, name) for name in _EFFECTS[:-1]), fx])
+        parts = dict(zip(_EFFECTS, values, strict=True))
+        whole = rounded_to(effects.total + fx, _PLACES)
         rows.append({"billing_currency": currency, "plan": plan, **parts, "change": whole})
     columns = (
         Column("billing_currency", "text", table=False),
         Column("plan", "text"),
-        *(Column(name, "money") for name in ("price", "volume", "mix", "new", "change")),
+        *(Column(name, "money") for name in (*_EFFECTS, "change")),
     )
-    note = "Net revenue by plan; volume is average subscribers. new: plans sold in one of the periods only."
+    note = "Net revenue by plan; volume is average subscribers. new: plans sold in one of the periods only; fx: what rates did."
     return Section("price_volume_mix", f"Price, volume and mix, {currency}", columns, tuple(rows), note)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, TextClause, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY, DATE, TEXT
 
+from accounting.reports.convert import JOIN, PARAMETERS, Converter
 from accounting.reports.plan_spans import HOLDER, JOIN_SPANS, PLAN, SPANS
 from accounting.reports.query import ReportQuery
 from accounting.reports.statement_lines import USER_FACING
@@ -63,12 +65,19 @@ _LEDGER = f"""
 _SUMS = f"""
     WITH {SPANS}, {{source}}
     SELECT {HOLDER} AS holder, r.user_id, r.account_id, {PLAN} AS plan, r.dimension, r.component, r.purpose, r.charge_status,
-           r.billing_currency, {{period}} AS period, {measures(COST)},
+           {{currency}} AS billing_currency, {{period}} AS period, {{measures}},
            sum(uncached_input_tokens)::bigint AS uncached_input_tokens, sum(cache_read_tokens)::bigint AS cache_read_tokens,
            sum(cache_write_tokens)::bigint AS cache_write_tokens
-    FROM r {JOIN_SPANS}
+    FROM r {JOIN_SPANS} {{join}}
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 HAVING bool_or(r.events <> 0 OR coalesce(r.effective_cost, 0) <> 0)
 """
+_DAY_NO = "(r.day - CAST(:first AS date) + 1)"
+_BOOKED = text(
+    """
+    SELECT day, billing_currency, sum(effective_cost) AS amount FROM rollup_user_day
+    WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1, 2 HAVING bool_or(effective_cost <> 0)
+    """
+)
 # The number of policy changes up to the day, so that each row is of one policy; without any change in the period it is not computed.
 _PERIOD = "(SELECT count(*) FROM unnest(:changes) AS change WHERE change <= r.day)"
 
@@ -82,6 +91,7 @@ def read_costs(
     *,
     dimension: str | None = None,
     changes: Sequence[date] = (),
+    converter: Converter | None = None,
 ) -> Sequence[Any]:
     """Sums of the ledger's lines in the period, a row each holder, user, account, plan, dimension, component, purpose and status.
 
@@ -89,25 +99,38 @@ def read_costs(
         first, until: the period's reporting days, half-open.
         dimension: feature or model; read from the ledger. None: from the rollup, dimension ''.
         changes: days within the period on which the purpose policy changes; `period` counts those that have come.
+        converter: of the rates of `booked_by_day`; each row's cost is converted by day and rounded once. None: as booked.
 
     A row has holder (the subscriber whose plan it is; the user where there is none), user_id, account_id, plan ('' none), component
     (COMPONENTS) and the columns of `sums.measures`; '' stands for none.
     """
     source = _ROLLUP if dimension is None else _LEDGER.format(dimension=DIMENSIONS[dimension])
-    statement = _statement(_SUMS.format(source=source, period=_PERIOD if changes else "0"), changes)
-    return connection.execute(
-        statement,
-        {
-            "tenant": context.tenant,
-            "tz": context.reporting_tz,
-            "first": first,
-            "until": until,
-            "since": query.since,
-            "before": query.until,
-            "self_hosted": list(SELF_HOSTED),
-        }
-        | ({"changes": list(changes)} if changes else {}),
-    ).all()
+    asked = {
+        "tenant": context.tenant,
+        "tz": context.reporting_tz,
+        "first": first,
+        "until": until,
+        "since": query.since,
+        "before": query.until,
+        "self_hosted": list(SELF_HOSTED),
+    } | ({"changes": list(changes)} if changes else {})
+    period = _PERIOD if changes else "0"
+    if converter is None:
+        plain = {"currency": "r.billing_currency", "measures": measures(COST), "join": ""}
+        statement = _statement(_SUMS.format(source=source, period=period, **plain), changes)
+        return connection.execute(statement, asked).all()
+    rated = {"measures": measures(COST, rated=True), "join": JOIN.format(day_no=_DAY_NO)}
+    sql = _SUMS.format(source=source, period=period, currency="CAST(:to_currency AS text)", **rated)
+    asked |= {"to_currency": converter.to_currency} | converter.parameters(query.days())
+    return converter.rounded(connection.execute(_statement(sql, changes).bindparams(*PARAMETERS), asked), COST)
+
+
+def booked_by_day(
+    connection: Connection, context: TenantContext, first: date, until: date
+) -> dict[tuple[date, str], Decimal]:
+    """(reporting day, currency) -> effective cost as booked."""
+    rows = connection.execute(_BOOKED, {"tenant": context.tenant, "first": first, "until": until})
+    return {(row.day, row.billing_currency): row.amount for row in rows}
 
 
 def user_facing(row: Any) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-from accounting.money import from_minor
 from accounting.reports.base import Column, Row
-from accounting.reports.exact import ZERO, minus, percent, plus, total
+from accounting.reports.earnings import FEE, Earning
+from accounting.reports.exact import ZERO, from_stored, minus, percent, plus, total
 from accounting.reports.margin_data import COMPONENTS, COST
 from accounting.reports.statement_lines import FREE_TIER
 from accounting.reports.sums import Sums
-from accounting.revenue.earned import GROSS, Revenue
+from accounting.revenue.earned import GROSS
 
 REVENUE = ("gross_revenue", "discounts", "refunds")
 COSTS = tuple(f"{name}_cost" for name in COMPONENTS)
@@ -35,7 +35,7 @@ class MarginSums:
     """Sums of one line, one currency.
 
     Attributes:
-        revenue: minor units by column of REVENUE. fees: minor units.
+        revenue: by column of REVENUE; fees: whole numbers of 10^-18 currency units.
         parts: sums of ledger lines by component.
         free: of purposes free and trial. off: of what the purpose policy puts on another line than cost of revenue.
     """
@@ -46,10 +46,10 @@ class MarginSums:
         self.parts = {name: Sums(COST) for name in COMPONENTS}
         self.free, self.off = Sums(COST), Sums(COST)
 
-    def earn(self, one: Revenue, amount: int | None = None) -> None:
+    def earn(self, one: Earning, amount: int | None = None) -> None:
         """Adds revenue, or a payment fee, or `amount` of it."""
         value = one.amount if amount is None else amount
-        if one.kind == "payment_fee":
+        if one.kind == FEE:
             self.fees += value
         else:
             self.revenue["gross_revenue" if one.kind in GROSS else f"{one.kind}s"] += value
@@ -74,7 +74,7 @@ class MarginSums:
 
     @property
     def net(self) -> int:
-        """Net revenue, minor units."""
+        """Net revenue, whole number of 10^-18 currency units."""
         return sum(self.revenue.values())
 
     @property
@@ -101,11 +101,11 @@ class MarginSums:
         costs = {f"{name}_cost": self.parts[name].costs["effective_cost"] if known else None for name in COMPONENTS}
         if left_out is not None and costs["provider_cost"] is not None:
             costs["provider_cost"] = minus(costs["provider_cost"], left_out.costs["effective_cost"])
-        net, fees = from_minor(self.net), from_minor(self.fees)
+        net, fees = from_stored(self.net), from_stored(self.fees)
         gross = _less(net, [*costs.values(), fees])
         contribution = _less(net, [costs["provider_cost"], costs["self_hosted_cost"], fees])
         return {
-            **{name: from_minor(amount) for name, amount in self.revenue.items()},
+            **{name: from_stored(amount) for name, amount in self.revenue.items()},
             "net_revenue": net,
             **costs,
             "payment_fees": fees,

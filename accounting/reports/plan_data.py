@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from accounting.reports.earnings import FEE, Earning
 from accounting.reports.exact import stored_units
 from accounting.reports.margin_data import user_facing
 from accounting.reports.margin_row import MarginSums
 from accounting.reports.statement_lines import FREE_TIER
 from accounting.reports.subscribers import Subscriber
-from accounting.revenue.earned import Revenue
 from accounting.revenue.monthly import Subscription
 
-STORED_IN_MINOR = 1_000
-"""Stored amounts have 18 decimals, minor units 15."""
 INPUTS = ("uncached_input", "cache_read", "cache_write", "output")
 
 
@@ -52,9 +50,8 @@ class PlanData:
 
 def plan_data(
     costs: Iterable[Any],
-    revenue: Iterable[Revenue],
+    revenue: Iterable[Earning],
     subscriptions: Sequence[Subscription],
-    currency: str,
     first: date,
     until: date,
 ) -> PlanData:
@@ -67,18 +64,17 @@ def plan_data(
     sums: defaultdict[str, MarginSums] = defaultdict(MarginSums)
     apart: defaultdict[str, MarginSums] = defaultdict(MarginSums)
     for one in subscriptions:
-        if one.billing_currency == currency:
-            _subscribe(found[one.plan, one.user_id], one, first, until)
-            sums[one.plan].fees += 0
+        _subscribe(found[one.plan, one.user_id], one, first, until)
+        sums[one.plan].fees += 0
     free = _spend(costs, found, sums, apart)
     paid: defaultdict[str, int] = defaultdict(int)
     for money in revenue:
         (sums[money.plan] if money.plan else apart["unmatched_revenue"]).earn(money)
-        if money.user_id and money.kind != "payment_fee":
+        if money.user_id and money.kind != FEE:
             paid[money.user_id] += money.amount
         if money.plan and money.user_id:
             own = found[money.plan, money.user_id]
-            if money.kind == "payment_fee":
+            if money.kind == FEE:
                 own.fees += money.amount
             else:
                 own.net += money.amount
@@ -126,8 +122,8 @@ def _subscribe(own: _Open, one: Subscription, first: date, until: date) -> None:
 def _closed(user: str, own: _Open) -> Subscriber:
     return Subscriber(
         user,
-        own.net * STORED_IN_MINOR,
-        own.fees * STORED_IN_MINOR,
+        own.net,
+        own.fees,
         own.cost,
         own.events,
         own.tokens,

@@ -12,22 +12,19 @@ from fractions import Fraction
 
 from sqlalchemy import Engine
 
-from accounting.reports.base import Column, Footer, Node, Row
-from accounting.reports.cohorts import cohort_section
+from accounting.reports.base import Column, Node, Row
+from accounting.reports.cohorts import cohort_section, read_members, to_acquire
 from accounting.reports.coverage import coverage, set_apart
-from accounting.reports.exact import ZERO, percent, total
-from accounting.reports.margin import ledger_totals
-from accounting.reports.margin_data import read_costs
-from accounting.reports.margin_row import COSTS, MONEY, MarginSums
+from accounting.reports.exact import ZERO, percent
+from accounting.reports.figures import read_figures
+from accounting.reports.margin_row import MONEY, MarginSums
 from accounting.reports.period_days import period_days
 from accounting.reports.plan_data import PlanData, plan_data
 from accounting.reports.plan_sections import plan_sections
 from accounting.reports.query import ReportQuery
 from accounting.reports.ratios import rounded_to
-from accounting.reports.reconcile import by_user_day
 from accounting.reports.sections import Section, SectionedReport
 from accounting.reports.subscribers import Subscriber, losing
-from accounting.revenue.earned import earned_revenue
 from accounting.revenue.plans import running
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
@@ -54,33 +51,39 @@ def plan_profitability(engine: Engine, context: TenantContext, query: ReportQuer
     """Plan profit and loss of a period, by margin ascending, with sections (plan_sections.py, cohorts.py).
 
     `limit`: at most so many loss-making users are listed a plan. What is no plan's stands on lines of its own: unmatched_revenue,
-    unmatched_usage, idle, not_user_facing; totals as in the report `margin`. Raises InvalidInput in another zone than the tenant's.
+    unmatched_usage, idle, not_user_facing; totals as in the report `margin`. Revenue of an account alone stays on the plan, whatever the
+    tenant's rule, as its users' costs are on none. Raises InvalidInput in another zone than the tenant's.
     """
     query.check_group_by(GROUP_BY)
     first, until = period_days(query, context)
     with read_only(engine, context.tenant) as connection:
         subscriptions = running(connection, context, first, until)
-        costs = read_costs(connection, context, query, first, until)
-        revenue = earned_revenue(connection, context, first, until, subscriptions)
-        ledger = ledger_totals(connection, context, first, until)
-        waiting = set_apart(connection, context, query.since, query.until)
-        cohorts = cohort_section(connection, context, query, first, until)
-    outline: list[Node] = []
-    feet: list[Footer] = []
-    sections: list[Section] = []
-    currencies = {context.billing_currency, *(row.billing_currency for row in costs)}
-    for currency in sorted(currencies | {one.billing_currency for one in revenue}):
-        own = [row for row in costs if row.billing_currency == currency]
-        data = plan_data(
-            own, [one for one in revenue if one.billing_currency == currency], subscriptions, currency, first, until
+        members = read_members(connection, context, first, until)
+        figures = read_figures(
+            connection, context, query, first, until, subscriptions, reach=False, more=to_acquire(members, context)
         )
+        waiting = set_apart(connection, context, query.since, query.until)
+        cohorts = cohort_section(connection, context, query, members, first, until, figures.converter)
+    outline: list[Node] = []
+    totals: dict[str, Row] = {}
+    sections: list[Section] = []
+    for currency in figures.currencies(context):
+        costs, earned = figures.of(currency)
+        sold = [one for one in subscriptions if query.currency is not None or one.billing_currency == currency]
+        data = plan_data(costs, earned, sold, first, until)
         nodes = _outline(data, currency, (until - first).days)
         outline += nodes
-        reported = total(nodes[0].row[name] or ZERO for name in COSTS)
-        feet += by_user_day(currency, reported, ledger.get(currency, ZERO))
-        sections += plan_sections(data, own, currency, query.limit)
+        totals[currency] = nodes[0].row
+        sections += plan_sections(data, costs, currency, query.limit)
     return SectionedReport(
-        NAME, query, COLUMNS, tuple(outline), coverage(costs, waiting), feet, sections=(*sections, cohorts)
+        NAME,
+        query,
+        COLUMNS,
+        tuple(outline),
+        coverage(figures.costs, waiting),
+        figures.footer(totals),
+        figures.conversions(),
+        sections=(*sections, cohorts),
     )
 
 

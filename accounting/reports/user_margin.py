@@ -8,22 +8,26 @@ own, so that the total is the ledger's. Cost without a user stands in a row too.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Engine, text
 
+from accounting.reports.account_requests import reach_users
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.convert import JOIN, PARAMETERS, Converter
 from accounting.reports.coverage import coverage, set_apart
-from accounting.reports.earned_by_day import Earned
-from accounting.reports.exact import ZERO, minus, percent, plus
+from accounting.reports.earnings import Earning, Earnings
+from accounting.reports.exact import ZERO, from_stored, minus, percent, plus
+from accounting.reports.margin_data import booked_by_day
 from accounting.reports.period_days import period_days
 from accounting.reports.query import ReportQuery
 from accounting.reports.reconcile import by_user_day, control
 from accounting.reports.statement_lines import FREE_TIER, USER_FACING
 from accounting.reports.sums import Sums, measures
+from accounting.revenue.account_rules import read_account_rules
 from accounting.revenue.monthly import Subscription
 from accounting.revenue.plans import running
 from accounting.storage.engine import read_only
@@ -50,12 +54,6 @@ _CONVERTED = text(
         join=JOIN.format(day_no="day - CAST(:first AS date) + 1"),
     )
 ).bindparams(*PARAMETERS)
-_BY_DAY = text(
-    """
-    SELECT day, billing_currency, sum(effective_cost) AS amount FROM rollup_user_day
-    WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1, 2 HAVING bool_or(effective_cost <> 0)
-    """
-)
 _LEDGER = text(
     """
     SELECT billing_currency, sum(effective_cost) AS incurred
@@ -95,18 +93,23 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
     converter: Converter | None = None
     with read_only(engine, context.tenant) as connection:
         subscriptions = running(connection, context, first, until)
-        earned = Earned(connection, context, subscriptions, first, until)
+        rules = read_account_rules(connection, context)
+        earned = Earnings(connection, context, subscriptions, first, until, rules.starts, fees=False)
         if query.currency is None:
-            found, revenue = connection.execute(_AS_BOOKED, asked).all(), earned.as_billed()
+            found, earnings = connection.execute(_AS_BOOKED, asked).all(), earned.as_billed()
         else:
-            booked = {(row.day, row.billing_currency): row.amount for row in connection.execute(_BY_DAY, parameters)}
-            amounts = {"effective_cost": booked, "recognised_revenue": earned.by_day}
+            revenues = earned.booked(query.currency)["recognised_revenue"]
+            booked = booked_by_day(connection, context, first, until)
+            amounts = {"effective_cost": booked, "recognised_revenue": revenues}
             converter = Converter.read(connection, query.currency, amounts)
             rated = asked | {"to_currency": query.currency} | converter.parameters(query.days())
-            found, revenue = converter.rounded(connection.execute(_CONVERTED, rated), COST), earned.converted(converter)
+            found = converter.rounded(connection.execute(_CONVERTED, rated), COST)
+            earnings = earned.converted(converter)
+        earnings = reach_users(connection, context, earnings, rules, subscriptions, earned.starts, until)
         ledger = {row.billing_currency: row.incurred for row in connection.execute(_LEDGER, parameters)}
         statement = control(connection, context, query).incurred
         waiting = set_apart(connection, context, query.since, query.until)
+    revenue = _by_user(earnings)
     plans = _plans(subscriptions)
     billed = {context.billing_currency, *ledger, *(currency for _, currency in revenue)}
     outline: list[Node] = []
@@ -125,6 +128,14 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
         feet += _footer(currency, amount, ledger, statement)
     conversions = [] if converter is None else converter.conversions()
     return Report(NAME, query, COLUMNS, tuple(outline), coverage(found, waiting), feet, conversions)
+
+
+def _by_user(earnings: Iterable[Earning]) -> dict[tuple[str, str], Decimal]:
+    """(user_id, currency) -> recognised revenue; user '' for what names none."""
+    found: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for one in earnings:
+        found[one.user_id or "", one.billing_currency] += one.amount
+    return {key: from_stored(amount) for key, amount in found.items()}
 
 
 def _plans(subscriptions: Iterable[Subscription]) -> dict[str, str]:

@@ -32,5 +32,8 @@ def test_an_unknown_name_is_not_found() -> None:
 def test_a_report_that_converts_nothing_refuses_a_currency_instead_of_leaving_it_out() -> None:
     engine = create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none")
     query = ReportQuery.parse("2026-01-01", "2026-02-01", "UTC", currency="EUR")
-    with pytest.raises(InvalidInput, match=r"currency='EUR': margin has a block.*cost-of-revenue, user-margin"):
-        run(engine, TenantContext("t1", "UTC", "USD"), "margin", query)
+    with pytest.raises(
+        InvalidInput,
+        match=r"currency='EUR': workload has a block.*cost-of-revenue, margin, plan-profitability, user-margin",
+    ):
+        run(engine, TenantContext("t1", "UTC", "USD"), "workload", query)

@@ -162,6 +162,7 @@ REVENUE_BY_OWNER = (
     "INSERT INTO revenue_lines (tenant, line_id, source, kind, amount, billing_currency, booked_at, recognition, line_hash) "
     "VALUES (:tenant, :tenant || '-line', 'csv', 'one_off', 1, 'USD', now(), 'day', 'x')",
     "INSERT INTO revenue_customers (tenant, customer_id, user_id) VALUES (:tenant, :tenant || '-customer', :tenant || '-user')",
+    "INSERT INTO account_revenue_rules (tenant, effective_from, rule) VALUES (:tenant, '2026-01-01', 'account')",
 )
 POOLS_BY_OWNER = (
     "INSERT INTO pools (tenant, pool_id, state, effective_from, role, model, curve_id, gpu, gpus_per_replica, scheduler_order, "
