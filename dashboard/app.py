@@ -14,6 +14,15 @@ PAGES = {
         ("overview", "Overview", ":material/monitoring:"),
         ("explorer", "Cost explorer", ":material/travel_explore:"),
     ),
+    "Margin": (
+        ("users", "Users and accounts", ":material/group:"),
+        ("plans", "Plans", ":material/loyalty:"),
+        ("bridge", "Margin bridge", ":material/waterfall_chart:"),
+    ),
+    "Traffic": (
+        ("workload", "Workload", ":material/stacked_line_chart:"),
+        ("selfhosted", "Self-hosted", ":material/memory:"),
+    ),
     "Trust": (
         ("quality", "Data quality", ":material/fact_check:"),
         ("prices", "Prices", ":material/sell:"),

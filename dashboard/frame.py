@@ -6,7 +6,7 @@ import csv
 import html
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -19,6 +19,8 @@ from dashboard.states import ask
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MOST_ROWS = 500
 """Rows of a table on a page; all of them are in the files."""
+DRAWING = "drawing"
+"""Kind of a column of SVG that charts.spark made; it goes into the page as it is."""
 _NUMERIC = ("money", "count", "percent", "number")
 _MARKED = ("total", "subtotal", "total_free_tier_in", "total_free_tier_out")
 PLOT = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}, "displayModeBar": True}
@@ -68,7 +70,7 @@ def table(
 
     Args:
         rows: as the API sent them, in its order.
-        columns: name, kind (text, money, count, percent, number) and maybe label of each, as a report's JSON has them.
+        columns: name, kind (text, money, count, percent, number, drawing) and maybe label of each, as a report's JSON has them.
         caption: what it shows. currency: key of each row that names its amounts' currency.
     """
     exact = reader().exact
@@ -93,6 +95,9 @@ def _line(row: Mapping[str, Any], columns: Sequence[Mapping[str, str]], currency
     mark = str(row.get("row", ""))
     cells = []
     for column in columns:
+        if column["kind"] == DRAWING:
+            cells.append(f"<td>{row.get(column['name']) or ''}</td>")
+            continue
         shown, hover = cell(row.get(column["name"]), column["kind"], row.get(currency), exact)
         kinds = ["n" if column["kind"] in _NUMERIC else "text"]
         kinds += ["neg"] if shown.startswith("\N{MINUS SIGN}") else []
@@ -110,13 +115,17 @@ def metric(
     currency: str | None = None,
     title: str | None = None,
     at: Any = st,
+    delta: str | None = None,
+    delta_color: Literal["normal", "inverse", "off"] = "off",
 ) -> None:
-    """One figure with its definition and its exact value one hover away."""
+    """One figure with its definition and its exact value one hover away; `delta` tells how it changed, `inverse` where less is better."""
     shown, exact = cell(value, kind, currency, reader().exact)
     if kind == "money" and not reader().exact:
         shown = money.short(value, currency)
     help_ = f"{define(name) or ''}\n\nExactly: {exact}".strip()
-    at.metric(title or label(name), shown, help=help_, border=True)
+    # Streamlit knows a fall by its ASCII sign.
+    told = None if delta is None else delta.replace("\N{MINUS SIGN}", "-")
+    at.metric(title or label(name), shown, delta=told, delta_color=delta_color, help=help_, border=True)
 
 
 def source(answer: Answer, name: str, downloads: bool = True, at: Any = st) -> None:

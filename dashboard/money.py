@@ -60,6 +60,17 @@ def number(exact: str | None) -> str:
     return _signed(value, f"{abs(value):,.{places}f}".rstrip("0").rstrip("."), None)
 
 
+def brief(exact: str | None) -> str:
+    """A quantity in three significant digits, for the cell of a picture: 12.3k, 4.57m."""
+    if exact is None:
+        return UNKNOWN
+    value = Decimal(exact)
+    for power, name in ((9, "bn"), (6, "m"), (3, "k")):
+        if abs(value) >= Decimal(10) ** power:
+            return _signed(value, f"{abs(value).scaleb(-power):.3g}", None) + name
+    return _signed(value, f"{abs(value):.3g}", None)
+
+
 def exactly(exact: str | None, currency: str | None = None) -> str:
     """Every digit, for hovering and for those who asked for exact figures."""
     return "not known" if exact is None else " ".join(part for part in (exact, currency) if part)

@@ -7,7 +7,7 @@ was last written came with a link, and goes before what the widget holds.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
@@ -36,6 +36,22 @@ def choice(
     chosen: str = at.selectbox(label, list(options), format_func=lambda value: options[value], key=key, help=help)
     _write(name, chosen)
     return chosen
+
+
+def pick(
+    name: str, label: str, options: Iterable[str], help: str | None = None, at: Any = st, none: str = "All"
+) -> str:
+    """A selectbox bound to the URL parameter `name` that also takes what is typed; empty: none is chosen."""
+    key = f"url:{name}"
+    linked = _linked(name)
+    if linked is not None:
+        st.session_state[key] = linked or None
+    offered = list(dict.fromkeys([*options, *([st.session_state[key]] if st.session_state.get(key) else [])]))
+    chosen = at.selectbox(
+        label, offered, index=None, key=key, help=help, placeholder=none, accept_new_options=True, format_func=str
+    )
+    _write(name, chosen or "")
+    return chosen or ""
 
 
 def words(name: str, label: str, help: str | None = None, at: Any = st, placeholder: str | None = None) -> str:

@@ -1,0 +1,62 @@
+"""Which rows of an answer does a page need? Picking alone: no row is made, changed or added up here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dashboard.api import Answer
+
+Row = Mapping[str, Any]
+
+
+def of(rows: Iterable[Row], **values: Any) -> list[Row]:
+    """Rows whose columns have these values."""
+    return [row for row in rows if all(row[name] == value for name, value in values.items())]
+
+
+def total(answer: Answer, kind: str, currency: str) -> Row | None:
+    """The total of that kind and currency; None where there is none."""
+    found = of(answer.data["totals"], row=kind, billing_currency=currency)
+    return found[0] if found else None
+
+
+def currencies(answer: Answer) -> list[str]:
+    """Currencies of a report's blocks, in their order."""
+    return list(dict.fromkeys(row["billing_currency"] for row in [*answer.data["totals"], *answer.rows]))
+
+
+def footer(answer: Answer, name: str, currency: str) -> str | None:
+    """An amount below a report."""
+    found = of(answer.data["footer"], name=name, billing_currency=currency)
+    return found[0]["amount"] if found else None
+
+
+def section(answer: Answer, name: str, currency: str | None = None) -> list[Row]:
+    """Rows of a section, of one currency where it has any."""
+    rows = [row for one in answer.data["sections"] if one["name"] == name for row in one["rows"]]
+    return [row for row in rows if currency is None or row.get("billing_currency", currency) == currency]
+
+
+def columns(answer: Answer, name: str, leave_out: Sequence[str] = ("billing_currency",)) -> list[dict[str, str]]:
+    """Columns of a section."""
+    for one in answer.data["sections"]:
+        if one["name"] == name:
+            return [column for column in one["columns"] if column["name"] not in leave_out]
+    return []
+
+
+def note(answer: Answer, name: str) -> str:
+    """How to read a section."""
+    return next((str(one["note"]) for one in answer.data["sections"] if one["name"] == name), "")
+
+
+def chosen(every: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[dict[str, str]]:
+    """Of a report's columns those that are named, in the order of the names."""
+    known = {column["name"]: dict(column) for column in every}
+    return [known[name] for name in names if name in known]
+
+
+def any_of(rows: Iterable[Row], name: str) -> bool:
+    """Whether any row has a value in the column."""
+    return any(row.get(name) not in (None, "") for row in rows)
