@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from probe.imports.common import Given
+from probe.imports.formats import read_foreign
 from probe.imports.trtllm import ceilings, read_runs
 from tests.shared_data import shared
 
@@ -44,3 +46,16 @@ def test_the_room_of_a_sequence_by_hand() -> None:
         if r.batch == 60 and r.model == "llama-7b"
     ]
     assert run.achievable_batch == pytest.approx(54)
+
+
+def test_the_tables_import_as_runs_with_their_ceilings_error_and_room() -> None:
+    """13 rows of two GPUs and two models; 512 * 128 tokens at 6,374 a second are 10.28 s."""
+    found = read_foreign("trtllm-tables", shared("published-throughput/trtllm_static_batch.csv"), Given())
+    assert sum(len(one.served) for one in found) == 13
+    first = found[0]
+    assert (first.device.gpu, first.model.dtype, first.served[0].concurrency) == ("a100", "fp16", 512)
+    assert first.served[0].duration == pytest.approx(10.282, rel=1e-4)
+    assert first.fit is not None
+    assert first.fit.errors["leave_one_point"].n == 5
+    notes = [note for one in found for note in (one.fit.notes if one.fit else [])]
+    assert sum(note.endswith("not run at capacity") for note in notes) == 2
