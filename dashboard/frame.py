@@ -23,7 +23,12 @@ DRAWING = "drawing"
 """Kind of a column of SVG that charts.spark made; it goes into the page as it is."""
 _NUMERIC = ("money", "count", "percent", "number")
 _MARKED = ("total", "subtotal", "total_free_tier_in", "total_free_tier_out")
-PLOT = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2}, "displayModeBar": True}
+PLOT: dict[str, Any] = {
+    "displaylogo": False,
+    "displayModeBar": True,
+    "modeBarButtonsToRemove": ["zoom", "pan", "select", "lasso", "zoomIn", "zoomOut", "autoScale"],
+    "toImageButtonOptions": {"format": "png", "scale": 2},
+}
 """For st.plotly_chart(config=...): the camera saves what is on screen as PNG."""
 
 

@@ -1,0 +1,212 @@
+"""What do we pay for a token, since when, who says so, and what would another price cost us?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import actions, charts, frame, plot, session, states, url_state
+from dashboard.api import Answer
+
+TABS = {
+    "book": "Price book",
+    "history": "History of a model",
+    "changes": "Changes",
+    "disagreements": "Disagreements",
+    "approvals": "Approvals",
+    "impact": "Impact",
+}
+_CLASSES = ("uncached_input", "cache_read", "cache_write", "output")
+_ROW = ("seller", "model", "service_tier", "region", "above_input_tokens")
+_DATED = ("effective_from", "effective_until", "source", "checked_on")
+_MOST = 400
+
+
+def page() -> None:
+    st.title("Prices")
+    actions.tell()
+    chosen = url_state.choice("view", "Show", TABS, "book")
+    {
+        "book": _book,
+        "history": _history,
+        "changes": _changes,
+        "disagreements": _disagreements,
+        "approvals": _approvals,
+        "impact": _impact,
+    }[chosen]()
+
+
+def _book() -> None:
+    at = st.columns(2)
+    seller = url_state.words("seller", "Seller", at=at[0], placeholder="openai")
+    model = url_state.words("model", "Model", "By its exact name.", at=at[1], placeholder="gpt-5.4-mini")
+    if not seller and not model:
+        states.empty("The book has thousands of rows", "Name a seller or a model; `openai`, for one.")
+        return
+    answer = states.ask("/v1/prices", seller=seller, model=model)
+    found: list[dict[str, Any]] = answer.data["prices"]
+    if not found:
+        states.empty(
+            "No row fits", "Check the spelling, or look at Data quality: a model without a price is named there."
+        )
+        return
+    st.caption(
+        "Per million tokens; counted things per thousand. Rows of your contracts and your own come before the list."
+    )
+    _table(found, "Price rows that you pay by")
+    frame.source(answer, "prices", downloads=False)
+    frame.files([_flat(row) for row in found], [*_ROW, *_CLASSES, *_DATED, "currency", "sku_price_id"], "prices")
+
+
+def _history() -> None:
+    model = url_state.words("model", "Model", "By any of its exact names.", placeholder="gpt-4o")
+    if not model:
+        states.empty("Name a model", "What every source says of it appears here, over time.")
+        return
+    answer = states.ask("/v1/prices/history", model=model)
+    found = [_flat(row) for row in answer.data["rows"]]
+    dated = [row for row in found if row["effective_from"]]
+    if dated:
+        known = [{**row, "of": f"{row['seller']} {row['service_tier']} {row['list_source']}"} for row in dated]
+        known.sort(key=lambda row: str(row["effective_from"]))
+        made = charts.lines(known, "effective_from", "output", "of", ("in force from", "per million output tokens"))
+        made.update_traces(line_shape="hv")
+        plot.draw(made, "price-history", f"Output price of {model} over time")
+    else:
+        st.caption("No source dates a change of this price: the rows below hold for all time.")
+    _table(answer.data["rows"], f"What sources say of {model}", ("list_source", "state", "in_force"))
+    frame.source(answer, "price-history", downloads=False)
+    frame.files(found, [*_ROW, *_CLASSES, *_DATED, "list_source", "state", "in_force"], "price-history")
+
+
+def _changes() -> None:
+    since = url_state.words(
+        "known_at", "Changed since", "A day, or a moment with its offset.", placeholder="2026-11-01"
+    )
+    if since:
+        answer = states.ask("/v1/prices/diff", known_at=since)
+        for name, title in (("new", "New or changed rows"), ("gone", "Rows that are gone or ended")):
+            if answer.data[name]:
+                _table(answer.data[name], title)
+            else:
+                st.caption(f"{title}: none")
+        frame.source(answer, "price-changes", downloads=False)
+    st.subheader("Who changed what", anchor=False)
+    acts = states.ask("/v1/audit", limit=100)
+    columns = [
+        {"name": name, "kind": "text"} for name in ("at", "actor", "for", "action", "subject", "before", "after")
+    ]
+    frame.table(acts.data["acts"], columns, "Acts, the newest first")
+    frame.source(acts, "audit", downloads=False)
+
+
+def _disagreements() -> None:
+    answer = states.ask("/v1/prices/disagreements")
+    found = answer.data["disagreements"]
+    if not found:
+        states.empty(
+            "No two sources disagree", "Load a second price list to compare: `tokencogs prices import litellm FILE`."
+        )
+        return
+    names = (
+        "seller",
+        "model",
+        "service_tier",
+        "token_class",
+        "unit_price",
+        "list_source",
+        "other_unit_price",
+        "other_source",
+        "holds_from",
+    )
+    columns = [{"name": name, "kind": "number" if name.endswith("unit_price") else "text"} for name in names]
+    frame.table(found, columns, "Where sources state different prices")
+    frame.source(answer, "disagreements", downloads=False)
+    frame.files(found, list(found[0]), "disagreements")
+
+
+def _approvals() -> None:
+    answer = states.ask("/v1/prices/proposals")
+    found: list[dict[str, Any]] = answer.data["proposals"]
+    if not found:
+        states.empty(
+            "Nothing waits for a decision", "Rows of a source that contradict what is in force would stand here."
+        )
+        frame.source(answer, "proposals", downloads=False)
+        return
+    _table(found, "Rows that wait for a decision", ("list_source", "sku_price_id"))
+    frame.source(answer, "proposals", downloads=False)
+    if not session.reader().may("admin"):
+        st.caption("An admin key decides.")
+        return
+    ids = st.multiselect("Rows", [row["sku_price_id"] for row in found])
+    at = st.columns([1, 1, 4])
+    for place, verb, label in ((at[0], "approve", "Approve"), (at[1], "refuse", "Refuse")):
+        if place.button(label, disabled=not ids, width="stretch"):
+            actions.act(lambda verb=verb, label=label: _decided(verb, label, ids))  # type: ignore[misc]
+
+
+def _decided(verb: str, label: str, ids: list[str]) -> str:
+    told = session.reader().api.post(f"/v1/prices/{verb}", {"sku_price_ids": ids})
+    return f"{label}: {len(told['rows'])} rows. Calls from now on are priced by the book as it is."
+
+
+def _impact() -> None:
+    if not session.reader().may("analyst"):
+        st.caption("A key of scope analyst or admin shows what prices would change.")
+        return
+    at = st.columns(3)
+    days = url_state.choice(
+        "days", "Workload of the last", {"30": "30 days", "60": "60 days", "90": "90 days"}, "30", at=at[0]
+    )
+    model = url_state.words("replace", "Replace the model", at=at[1], placeholder="gpt-5.4")
+    by = url_state.words("with", "with", at=at[2], placeholder="gpt-5.4-mini")
+    proposed = url_state.flag("proposed", "Rows that wait for a decision, instead of announced ones")
+    if bool(model) != bool(by):
+        states.empty("Name both models", "The one that is used, and the one in its place.")
+        return
+    answer = states.ask(
+        "/v1/prices/impact", days=days, model=model, by=by, proposed="true" if proposed and not model else None
+    )
+    _impacted(answer)
+    frame.source(answer, "impact", downloads=False)
+
+
+def _impacted(answer: Answer) -> None:
+    told = answer.data
+    for warning in told["warnings"]:
+        st.warning(warning)
+    at = st.columns(2)
+    frame.metric("events", str(told["events_read"]), "count", title="Calls read", at=at[0])
+    frame.metric("events", str(told["events_affected"]), "count", title="Calls affected", at=at[1])
+    if not told["lines"]:
+        states.empty(
+            "Nothing would change", "No announced price concerns this workload; name two models to compare them."
+        )
+        return
+    amounts = [{"name": name, "kind": "money"} for name in ("cost_now", "cost_then", "difference")]
+    costs = [{"name": "events", "kind": "count"}, *amounts, {"name": "difference_percent", "kind": "percent"}]
+    names = [{"name": "feature", "kind": "text"}, {"name": "plan", "kind": "text"}]
+    frame.table(
+        [*told["lines"], *({**row, "feature": "Total", "row": "total"} for row in told["totals"])],
+        [*names, *costs],
+        "What it would cost, by feature and plan",
+    )
+    frame.files(told["lines"], [column["name"] for column in (*names, *costs)], "impact")
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """The prices of a row as columns."""
+    return {**row, **row["prices"]}
+
+
+def _table(found: list[dict[str, Any]], caption: str, more: tuple[str, ...] = ()) -> None:
+    columns = [{"name": name, "kind": "text"} for name in _ROW]
+    columns += [{"name": name, "kind": "number"} for name in _CLASSES]
+    columns += [{"name": name, "kind": "text"} for name in ("currency", *_DATED, *more)]
+    shown = [_flat(row) for row in found[:_MOST]]
+    columns = [column for column in columns if any(row.get(column["name"]) not in (None, "") for row in shown)]
+    frame.table(shown, columns, caption)
+    if len(found) > _MOST:
+        st.caption(f"The first {_MOST} of {len(found):,} rows; name a model to narrow them.")
