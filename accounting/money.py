@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Context, Decimal, Inexact, InvalidOperation
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -143,6 +144,14 @@ def format_plain(amount: Decimal) -> str:
     if "." in text:
         text = text.rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text
+
+
+def format_exact(amount: Fraction) -> str:
+    """The same for a sum of decimals held as a fraction; MoneyError where its digits don't end within 120."""
+    try:
+        return format_plain(_EXACT.divide(Decimal(amount.numerator), Decimal(amount.denominator)))
+    except Inexact:
+        raise MoneyError("amount", str(amount), "is no decimal of at most 120 digits") from None
 
 
 def format_scaled(value: int, scale: int) -> str:

@@ -19,6 +19,7 @@ COMMANDS = {
     "key": "accounting.cli.key:key",
     "login": "accounting.cli.login:login",
     "plan": "accounting.cli.plan:plan",
+    "pools": "accounting.cli.pools:pools",
     "price": "accounting.cli.price:price",
     "prices": "accounting.cli.prices:prices",
     "renormalise": "accounting.cli.renormalise:renormalise",

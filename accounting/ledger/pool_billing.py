@@ -53,14 +53,14 @@ def bill_hours(
 ) -> Billed:
     """The same in a transaction of the caller's."""
     at = begin(connection, context)
-    first, last = -(-us(since) // HOUR_US) * HOUR_US, min(us(until), us(now or at))
+    first, last = -(-us(since) // HOUR_US) * HOUR_US, min(us(until), us(now or at)) // HOUR_US * HOUR_US
     stated, rates = pools.statements(connection), gpu_rates.in_force(connection)
     members = pools.members(connection, since, until)
     stretches = schedule(stated, members, first, max(first, last))
     currencies = {pool_id: versions[0].billing_currency for pool_id, versions in stated.items()}
     result, found = Billed(), dict[Key, BilledHour]()
     unused = dict[Key, BilledHour]()
-    for hour_us in range(first, last - HOUR_US + 1, HOUR_US):
+    for hour_us in range(first, last, HOUR_US):
         hour = bill_hour(hour_us, stretches, rates, currencies)
         result.missing += hour.missing
         found |= _bills(hour)

@@ -21,6 +21,7 @@ PrefixPolicy = Literal["first_pays", "amortised"]
 
 LONGEST_ID = 256
 MOST_GPUS = 100_000
+EARLIEST, LATEST = 2000, 2200
 _MOST = 2**31 - 1
 _CHOICES: dict[str, tuple[str, ...]] = {
     "role": get_args(Role),
@@ -149,9 +150,11 @@ def whole(field: str, value: object, most: int = _MOST) -> int:
 
 
 def interval(since: datetime, until: datetime | None) -> None:
-    """Both ends have a zone and the end is later. Raises InvalidInput."""
+    """Both ends have a zone and lie in years that bills come from, and the end is later. Raises InvalidInput."""
     for field, value in (("effective_from", since), ("effective_until", until)):
         if value is not None and value.tzinfo is None:
             raise InvalidInput(field, value.isoformat(), "a moment needs its offset, such as Z")
+        if value is not None and not EARLIEST <= value.year < LATEST:
+            raise InvalidInput(field, value.isoformat(), f"a year from {EARLIEST} to before {LATEST} is expected")
     if until is not None and until <= since:
         raise InvalidInput("effective_until", until.isoformat(), f"must be after effective_from {since.isoformat()}")

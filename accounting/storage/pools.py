@@ -62,6 +62,25 @@ def members(
     ]
 
 
+def listed(
+    engine: Engine, context: TenantContext, pool_id: str | None = None, known_at: datetime | None = None
+) -> list[dict[str, Any]]:
+    """Pools by id as JSON, each with its dated settings and replicas. Raises NotFound for a named pool that does not exist."""
+    with read_only(engine, context.tenant) as connection:
+        stated, serving = statements(connection, known_at), members(connection, known_at=known_at)
+    if pool_id is not None and pool_id not in stated:
+        raise NotFound(f"pool_id={pool_id!r}: no such pool of this tenant")
+    return [
+        {
+            "pool_id": name,
+            "settings": [stated_json(one) for one in versions],
+            "replicas": [stated_json(one) for one in serving if one.pool_id == name],
+        }
+        for name, versions in stated.items()
+        if pool_id in (None, name)
+    ]
+
+
 def record_pool(
     engine: Engine, context: TenantContext, settings: PoolSettings, actor: str, at: datetime | None = None
 ) -> bool:

@@ -1,0 +1,108 @@
+"""What did the hours of pools cost by their schedules, and what did capacity cost that nobody used?"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+import click
+
+from accounting.cli.group import FAILURE, example
+from accounting.cli.prices_options import actor, dump, moment
+from accounting.cli.tenant_option import chosen, tenant_option
+from accounting.ledger.pool_bill_news import Billed
+from accounting.ledger.pool_billing import bill_schedule
+from accounting.money import format_exact, format_plain, from_line
+from accounting.storage.engine import app_engine, read_only
+from accounting.storage.pool_bills import BilledHour, billed_json, read_bills, read_unused
+from accounting.storage.tenants import context
+
+PERIOD = (
+    click.option("--from", "since", required=True, help="A day (its first instant in UTC) or a moment."),
+    click.option("--to", "until", required=True, help="Its end, not included."),
+)
+
+
+@click.command(epilog=example("tokencogs pools bill --from 2026-09-01 --to 2026-10-01"))
+@PERIOD[0]
+@PERIOD[1]
+@click.option("--replace-imported", is_flag=True, help="Also hours whose bill was imported.")
+@tenant_option
+def bill(since: str, until: str, replace_imported: bool, tenant: str | None) -> None:
+    """Bill every ended hour of all pools by its schedule and rates. What is the same already is not written again."""
+    engine = app_engine()
+    done = bill_schedule(
+        engine, context(engine, chosen(tenant)), *_period(since, until), actor(), replace_imported=replace_imported
+    )
+    told(done)
+
+
+@click.command(epilog=example("tokencogs pools bills --from 2026-09-01 --to 2026-09-02 --pool chat"))
+@PERIOD[0]
+@PERIOD[1]
+@click.option("--pool", "pool_id", help="Only of this one.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, with what each bill is made of.")
+@tenant_option
+def bills(since: str, until: str, pool_id: str | None, as_json: bool, tenant: str | None) -> None:
+    """Print the bills of pool hours, the newest of each hour, and their total."""
+    engine = app_engine()
+    with read_only(engine, context(engine, chosen(tenant)).tenant) as connection:
+        found = read_bills(connection, *_period(since, until), pool_id)
+    _print("pool_id", list(found.values()), as_json)
+
+
+@click.command(epilog=example("tokencogs pools unused --from 2026-09-01 --to 2026-10-01"))
+@PERIOD[0]
+@PERIOD[1]
+@click.option("--rate", "rate_id", help="Only of this one.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@tenant_option
+def unused(since: str, until: str, rate_id: str | None, as_json: bool, tenant: str | None) -> None:
+    """Print what reserved and owned capacity cost that no pool was scheduled on."""
+    engine = app_engine()
+    with read_only(engine, context(engine, chosen(tenant)).tenant) as connection:
+        found = read_unused(connection, *_period(since, until), rate_id)
+    _print("rate_id", list(found.values()), as_json)
+
+
+def told(done: Billed) -> None:
+    """What a run wrote and what it could not; exit code 1 where something has no bill."""
+    sums = ", ".join(f"{format_plain(from_line(units))} {currency}" for currency, units in sorted(done.totals.items()))
+    click.echo(
+        f"hours: {done.written} written ({done.replaced} in place of another bill), {done.unchanged} as before, "
+        f"{done.kept} imported ones kept; {sums or 'nothing'} in all"
+    )
+    counted = Counter((one.pool_id, one.reason, one.detail) for one in done.missing)
+    for (pool_id, reason, detail), hours in sorted(counted.items()):
+        click.echo(f"{pool_id}: {hours} hours without a bill: {reason} ({detail})", err=True)
+    for left in done.unplaced:
+        lines = ", ".join(map(str, left.lines[:5])) + (" ..." if len(left.lines) > 5 else "")
+        click.echo(f"{left.pool_id}: {format_exact(left.amount)} has no place: {left.reason} (lines {lines})", err=True)
+    if done.missing or done.unplaced:
+        sys.exit(FAILURE)
+
+
+def _period(since: str, until: str) -> tuple[datetime, datetime]:
+    first, last = moment("--from", since), moment("--to", until)
+    assert first is not None  # both options are required
+    assert last is not None
+    return first, last
+
+
+def _print(subject: str, found: list[BilledHour], as_json: bool) -> None:
+    rows: list[dict[str, Any]] = [{subject: one.subject} | billed_json(one) for one in found]
+    if as_json:
+        dump(rows)
+        return
+    totals: Counter[str] = Counter()
+    for one, row in zip(found, rows, strict=True):
+        totals[one.billing_currency] += one.amount
+        hours = "unknown" if row["gpu_hours"] is None else row["gpu_hours"]
+        click.echo(
+            f"{one.subject}\t{row['hour']}\t{row['amount']} {row['billing_currency']}\t{hours} GPU-hours\t"
+            f"{row['source']}{' ' + one.source_id if one.source_id else ''}"
+        )
+    for currency, units in sorted(totals.items()):
+        click.echo(f"total\t{len(rows)} hours\t{format_plain(from_line(units))} {currency}")

@@ -1,0 +1,81 @@
+"""How do bills of pools come in from a biller's file?"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+
+import click
+
+from accounting.cli.group import FAILURE, example
+from accounting.cli.pools_bill import told
+from accounting.cli.prices_options import actor
+from accounting.cli.tenant_option import chosen, tenant_option
+from accounting.errors import InvalidInput
+from accounting.ledger.pool_bill_imports import import_bills
+from accounting.money import format_exact
+from accounting.selfhosted.imports import focus
+from accounting.selfhosted.imports.cost_file import read_cost_file
+from accounting.selfhosted.imports.read_costs import ReadCosts
+from accounting.storage.engine import app_engine
+from accounting.storage.pool_bills import CSV, FOCUS
+from accounting.storage.tenants import context
+
+_SHOWN = 10
+
+
+@click.command(
+    name="import-bills",
+    epilog=example(
+        "tokencogs pools import-bills september.csv",
+        "tokencogs pools import-bills focus.csv --format focus --resource i-0abc=chat --resource i-0def=chat",
+    ),
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--format", "form", type=click.Choice([CSV, FOCUS]), default=CSV, show_default=True)
+@click.option(
+    "--resource", "resources", multiple=True, metavar="ID=POOL", help="focus: whose a ResourceId is; may be repeated."
+)
+@click.option(
+    "--cost", "cost_column", type=click.Choice(focus.COST_COLUMNS), default=focus.COST_COLUMNS[0], show_default=True
+)
+@tenant_option
+def import_bills_(file: Path, form: str, resources: tuple[str, ...], cost_column: str, tenant: str | None) -> None:
+    """Book the costs of FILE as bills of pool hours, in place of what stands there.
+
+    csv: pool, cost, currency; hour, or from and until; gpu_hours where known. focus: rows of AWS, Azure, Google; a row is a pool's by its
+    tag tokencogs:pool (or tokencogs_pool), else by --resource. A longer period is split by the GPU-hours scheduled in it.
+    """
+    engine = app_engine()
+    read = read_cost_file(file.read_text(encoding="utf-8-sig"), file.name, form, _mapped(resources), cost_column)
+    done = import_bills(engine, context(engine, chosen(tenant)), read, form, file.name, actor())
+    _tell_left_out(read)
+    for one in read.rejected[:_SHOWN]:
+        click.echo(f"line {one['line']}: {one['field']}={one['value']!r}: {one['reason']}", err=True)
+    if len(read.rejected) > _SHOWN:
+        click.echo(f"and {len(read.rejected) - _SHOWN} more lines rejected", err=True)
+    told(done)
+    if read.rejected:
+        sys.exit(FAILURE)
+
+
+def _tell_left_out(read: ReadCosts) -> None:
+    """Sums by reason and service of what is no pool's, so that file = bills + left out can be checked."""
+    sums: dict[tuple[str, str, str], list[Fraction]] = defaultdict(list)
+    for one in read.left_out:
+        sums[one.reason, one.service, one.currency].append(one.amount)
+    for (reason, service, currency), amounts in sorted(sums.items()):
+        total = format_exact(sum(amounts, Fraction(0)))
+        click.echo(f"left out: {reason}\t{service or 'no service'}\t{len(amounts)} rows\t{total} {currency}")
+
+
+def _mapped(resources: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in resources:
+        resource, equals, pool = one.rpartition("=")
+        if not equals or not resource or not pool:
+            raise InvalidInput("--resource", one, "ID=POOL is expected")
+        found[resource] = pool
+    return found
