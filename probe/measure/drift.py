@@ -76,7 +76,7 @@ def check(result: ResultFile, rounds: int, tolerance: float, seed: int, *, other
 def measure_again(result: ResultFile, rig: Rig, rounds: int, tolerance: float, seed: int) -> Drift:
     """Reference shapes in interleaved rounds on a rig that is there already."""
     shapes = reference_shapes(result.points)
-    visitor = Visitor(rig.engine, seed, Visiting(warm_up=result.run.warm_up or 2))
+    visitor = Visitor(rig.engine, seed, Visiting(warm_up=result.run.warm_up or 2), rig.spare)
     samples: dict[Shape, list[Sample]] = {shape: [] for shape in shapes}
     for number in range(rounds):
         for shape in shapes:

@@ -37,7 +37,7 @@ def run_job(values: Mapping[str, Any], out: Path, say: Say) -> ResultFile:
         adaptive=adaptive,
         seed=values["seed"],
     )
-    visiting = Visiting(values["steps"], values["warm_up"], values["quiet_share"])
+    visiting = Visiting(values["steps"], values["warm_up"], quiet_share=values["quiet_share"])
     grid = auto_grid(rig.limits) if adaptive else read_grid(Path(values["grid"]))
     journal = journal_of(out)
     result, ended = measure(rig, Sweep(grid, settings, visiting), journal, say)

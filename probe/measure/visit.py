@@ -16,17 +16,22 @@ from probe.measure.lay import lay_decoding, lay_prompt
 from probe.measure.shapes import Shape
 
 
+_FEW = 3
+
+
 @dataclass(frozen=True)
 class Visiting:
     """How a shape is measured.
 
     Attributes:
         steps: timed ones a visit, odd, so that one is in the middle. warm_up: before them, every time.
+        enough_seconds: three timed steps of prompts alone suffice when they took so long.
         quiet_share: a visit is contaminated when others took more of the machine, a step when it waited longer for a processor.
     """
 
     steps: int = 9
     warm_up: int = 2
+    enough_seconds: float = 0.5
     quiet_share: float = watch.QUIET_SHARE
 
     def __post_init__(self) -> None:
@@ -51,8 +56,9 @@ class Timed:
 class Visitor:
     """Measures shapes on one engine. Every prompt is drawn anew, so that nothing of an earlier one can be found in the cache."""
 
-    def __init__(self, engine: Engine, seed: int, how: Visiting | None = None) -> None:
-        self.engine, self.how = engine, how or Visiting()
+    def __init__(self, engine: Engine, seed: int, how: Visiting | None = None, spare: int = 0) -> None:
+        """`spare`: processors that the engine leaves to others."""
+        self.engine, self.how, self._spare = engine, how or Visiting(), spare
         self._draw = random.Random(seed)
         self._vocabulary = engine.runner.model.config.vocab_size
         self._count = 0
@@ -65,7 +71,7 @@ class Visitor:
         finally:
             for sequence in list(self.engine.scheduler.running):
                 self.engine.abort_request(sequence.request_id)
-        noisy = watch.contaminated(begin, watch.read(), self.how.quiet_share)
+        noisy = watch.contaminated(begin, watch.read(), self.how.quiet_share, self._spare)
         return [
             Sample(
                 kind=shape.kind,
@@ -98,6 +104,8 @@ class Visitor:
             _hold(shape, output, contexts)
             if number >= self.how.warm_up:
                 timed.append(one)
+            if not decoding and len(timed) >= _FEW and sum(one.seconds for one in timed) > self.how.enough_seconds:
+                break
         _ended(shape, output, len(decoding) + len(shape.prefills))
         return timed
 

@@ -1,0 +1,172 @@
+"""In which order is a grid measured, how often, until when? The engine is replaced by known step times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from probe.curve.schema import Point, Sample
+from probe.curve.terms import Terms
+from probe.fit.model import Experts
+from probe.measure.journal import Journal
+from probe.measure.plan import GridFile, Limits, auto_grid, refine, shapes_of
+from probe.measure.shapes import Shape, decode, mixed, prefill
+from probe.measure.sweep import REFERENCE_ROUND, Settings, held_out_error, sweep
+from tests.probe.fit.points import DENSE
+
+REFERENCE = decode(4, 64)
+GRID = shapes_of(GridFile(batch=[1, 4, 16], context=[16, 64, 256], prefill_new=[16, 64], prefill_cached=[0, 64]))
+SETTINGS = Settings(budget_seconds=1e9, rounds=2, reference_every=5, seed=3)
+
+
+def seconds(terms: Terms, shape: Shape) -> float:
+    numbers = (len(shape.contexts), sum(shape.contexts), 0.0, shape.new_tokens)
+    own = sum(float(terms.prefill(np.float64(n), np.float64(p))) for n, p in shape.prefills)
+    batch, contexts, _, tokens = (np.float64(one) for one in numbers)
+    return float(terms.seconds(batch, contexts, np.float64(own), tokens))
+
+
+class Bench:
+    """Times by terms, stretched by `by`; counts visits. `noisy`: how many first visits of a shape are contaminated."""
+
+    def __init__(self, by: Callable[[Shape], float] = lambda _: 1.0, noisy: int = 0) -> None:
+        self.by, self.noisy = by, noisy
+        self.visits: list[Shape] = []
+
+    def __call__(self, shape: Shape, number: int, reference: bool) -> list[Sample]:
+        bad = self.visits.count(shape) < self.noisy
+        self.visits.append(shape)
+        time = seconds(DENSE, shape) * self.by(shape) if shape.new_tokens else 1e-6
+        return [
+            Sample(
+                kind=shape.kind,
+                seconds=time,
+                contexts=list(shape.contexts),
+                prefills=list(shape.prefills),
+                round=number,
+                reference=reference,
+                contaminated=bad,
+            )
+        ]
+
+
+def run(bench: Bench, path: Path, settings: Settings = SETTINGS, grid: list[Shape] = GRID) -> tuple[list[str], Journal]:
+    journal = Journal(path / "journal", {})
+    return sweep(bench, grid, REFERENCE, Experts(), journal, settings, lambda _: None), journal
+
+
+def test_a_grid_that_the_terms_follow_ends_after_its_rounds(tmp_path: Path) -> None:
+    notes, journal = run(Bench(), tmp_path)
+    assert notes == ["stage 0: held-out error 0.0% is under the target of 5.0%"]
+    counts = {shape: [v.shape.shape() for v in journal.visits].count(shape) for shape in GRID}
+    assert {counts[shape] for shape in GRID if shape != REFERENCE} == {2}
+    assert counts[REFERENCE] == 8  # 13 others a round: first, after the fifth and tenth, last; two rounds
+
+
+def test_rounds_are_interleaved_and_drawn_differently(tmp_path: Path) -> None:
+    _, journal = run(Bench(), tmp_path)
+    first, second = ([v.shape.shape() for v in journal.visits if v.key[1] == number] for number in (0, 1))
+    assert set(first) == set(second) == set(GRID)
+    assert first != second
+
+
+def test_the_reference_has_a_series_of_its_own(tmp_path: Path) -> None:
+    _, journal = run(Bench(), tmp_path)
+    series = [sample for shape, sample in journal.samples() if shape == REFERENCE]
+    assert {(one.reference, one.round) for one in series} == {(True, REFERENCE_ROUND)}
+
+
+def test_a_contaminated_visit_is_repeated_and_both_are_kept(tmp_path: Path) -> None:
+    _, journal = run(Bench(noisy=1), tmp_path, Settings(budget_seconds=1e9, rounds=1, adaptive=False))
+    attempts = [v.key[3] for v in journal.visits if v.shape.shape() == decode(1, 16)]
+    assert attempts == [0, 1]
+    flags = [s.contaminated for shape, s in journal.samples() if shape == decode(1, 16)]
+    assert flags == [True, False]
+
+
+def test_retries_end(tmp_path: Path) -> None:
+    _, journal = run(Bench(noisy=99), tmp_path, Settings(budget_seconds=1e9, rounds=1, adaptive=False, retries=2))
+    assert [v.key[3] for v in journal.visits if v.shape.shape() == decode(1, 16)] == [0, 1, 2]
+
+
+def test_points_are_added_beside_the_worst_until_the_target_is_met(tmp_path: Path) -> None:
+    """Batches from 8 on cost a third more than the terms say: between 4 and 16 lies what the coarse grid can't tell."""
+    bent = Bench(by=lambda shape: 1.3 if len(shape.contexts) >= 8 else 1.0)
+    settings = Settings(budget_seconds=1e9, rounds=1, target=0.001, stages=3)
+    notes, journal = run(bent, tmp_path, settings)
+    added = {shape for stage in (1, 2) for shape in journal.plans[stage]}
+    assert decode(8, 64) in added or decode(2, 64) in added
+    assert not added & set(GRID)
+    assert "not reached" in notes[-1]
+
+
+def test_refinement_ends_where_nothing_lies_between() -> None:
+    points = [Point(kind="decode", seconds=0.01 * b, batch=b, context_sum=b * s) for b in (1, 2, 3) for s in (4, 5)]
+    points += [Point(kind="prefill", seconds=0.05, new=16, pairs=128.0)]
+    assert refine(points, Experts()) == []
+
+
+def test_the_budget_ends_a_sweep_with_what_there_is(tmp_path: Path) -> None:
+    notes, journal = run(Bench(), tmp_path, Settings(budget_seconds=0.0))
+    assert (notes, len(journal.visits)) == (["the budget of 0 minutes ended in stage 0"], 0)
+
+
+def test_a_sweep_goes_on_where_its_journal_ends(tmp_path: Path) -> None:
+    """A first run that is stopped after seven visits, a second one: together they measured what one run would have."""
+
+    class Stopped(Exception):
+        pass
+
+    stopping = Bench()
+
+    def visit(shape: Shape, number: int, reference: bool) -> list[Sample]:
+        if len(stopping.visits) == 7:
+            raise Stopped
+        return stopping(shape, number, reference)
+
+    journal = Journal(tmp_path / "journal", {})
+    with pytest.raises(Stopped):
+        sweep(visit, GRID, REFERENCE, Experts(), journal, SETTINGS, lambda _: None)
+    journal.close()
+    resumed = Bench()
+    _, both = run(resumed, tmp_path)
+    (tmp_path / "whole").mkdir()
+    _, whole = run(Bench(), tmp_path / "whole")
+    assert len(resumed.visits) == len(whole.visits) - 7
+    assert [(v.key, v.shape) for v in both.visits] == [(v.key, v.shape) for v in whole.visits]
+
+
+def test_contaminated_shapes_are_in_no_fit() -> None:
+    few = [Point(kind="decode", seconds=0.01, batch=b, context_sum=b * 64, n=0) for b in (1, 4, 16)]
+    assert held_out_error(few, Experts()) is None
+
+
+def test_a_mixture_of_experts_gets_small_batches_densely() -> None:
+    limits = Limits(capacity_tokens=100_000, token_budget=2_048, max_model_len=2_048, max_num_seqs=32, moe=True)
+    assert auto_grid(limits).batch == [1, 2, 3, 4, 6, 8, 12, 16, 32]
+
+
+def test_the_coarse_grid_keeps_to_the_limits() -> None:
+    grid = auto_grid(Limits(capacity_tokens=10_000, token_budget=512, max_model_len=1_024, max_num_seqs=16))
+    assert (grid.batch, grid.context) == ([1, 4, 16], [64, 256])
+    assert (grid.prefill_new, grid.prefill_cached) == ([16, 64, 256], [0, 256])
+    assert grid.mixed == [(4, 256, 64, 0), (4, 256, 256, 0), (16, 256, 64, 0), (16, 256, 256, 0)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "fits"),
+    [
+        (decode(4, 95), True),  # 4 x (95 + 5) = 400
+        (decode(4, 96), False),
+        (prefill(64, 32), True),
+        (prefill(65), False),  # more than a step's 64 tokens
+        (mixed(5, 20, 16), False),  # six at once
+        (decode(1, 196), False),  # 201 of 200
+    ],
+)
+def test_what_does_not_fit_is_not_measured(shape: Shape, fits: bool) -> None:
+    limits = Limits(capacity_tokens=400, token_budget=64, max_model_len=200, max_num_seqs=5)
+    assert limits.lets(shape, 5) is fits
