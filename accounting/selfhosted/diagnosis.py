@@ -13,16 +13,14 @@ R* holds targets and cache, R_free the targets alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from accounting.errors import InvalidInput
-from accounting.money import exact_sum
-from accounting.selfhosted.arrays import PS_PER_SECOND, PS_PER_US, Floats
-from accounting.selfhosted.curve import StepCurve
-from accounting.selfhosted.requests import Requests, steps_of
-from accounting.selfhosted.shares import Attribution
+from accounting.selfhosted.arrays import PS_PER_SECOND, PS_PER_US
+from accounting.selfhosted.curve import Curve, StepCurve, best_batch
+from accounting.selfhosted.pool import Pool
+from accounting.selfhosted.spent import Spent
+from accounting.selfhosted.steady import Targets, kv_room
 from accounting.selfhosted.workload import Workload
 
 SETTINGS = {
@@ -57,29 +55,55 @@ class Diagnosis:
     setting: str
 
 
-def diagnose(found: Attribution, requests: Requests, best_batch: int | None, free_batch: int | None) -> Diagnosis:
-    """What the attributed hours were spent on.
+def diagnose(
+    curve: Curve,
+    spent: Spent,
+    capacity_us: int,
+    idle_us: int,
+    workload: Workload,
+    best: int | None,
+    free: int | None,
+) -> Diagnosis:
+    """What the replica time paid for was spent on.
 
-    `best_batch`: R*, `free_batch`: R_free (`curve.best_batch` with and without memory); None for a table. Raises InvalidInput where
-    the first is the larger.
+    Args:
+        spent: the shares. capacity_us, idle_us: paid for, and of it with nothing in flight.
+        workload: the requests charged; only for the part of attention reads in decode.
+        best, free: R* and R_free (`batches`); None for a table.
+
+    Raises InvalidInput where R* is the larger.
     """
-    lines, curve = found.lines, found.curve
-    capacity = exact_sum(found.capacity_us) * PS_PER_US
-    idle, direct = exact_sum(found.idle_us) * PS_PER_US, exact_sum(lines.share_ps)
-    gap = exact_sum(found.in_flight_us) * PS_PER_US - direct
-    own_prefill, own_decode = _ps(lines.own_prefill), _ps(lines.own_decode)
-    if not isinstance(curve, StepCurve) or best_batch is None or free_batch is None:
-        prefill = _ps(lines.prefill_seconds)
+    capacity, idle = capacity_us * PS_PER_US, idle_us * PS_PER_US
+    direct, own_prefill, own_decode = _ps(spent.share), _ps(spent.own_prefill), _ps(spent.own_decode)
+    gap = capacity - idle - direct
+    if not isinstance(curve, StepCurve) or best is None or free is None:
+        prefill = _ps(spent.prefill)
         return _bound(capacity, prefill, direct - prefill, None, idle, gap, 0)
-    if not 1 <= best_batch <= free_batch:
-        raise InvalidInput("best_batch", best_batch, f"from 1 to the {free_batch} that targets alone allow is expected")
-    steps = curve.t_0 * lines.request_steps
-    kv = _ps(steps / best_batch - steps / free_batch)
-    underfill = _ps(lines.shared - steps / best_batch)
+    if not 1 <= best <= free:
+        raise InvalidInput("best", best, f"from 1 to the {free} that targets alone allow is expected")
+    steps = curve.t_0 * spent.request_steps
+    kv = _ps(steps / best - steps / free)
+    underfill = _ps(spent.shared - steps / best)
     full = direct - own_prefill - own_decode - kv - underfill
     phases = (own_prefill, own_decode + full) if own_decode else (own_prefill + full, 0)
-    reads = round(own_decode * _reads(curve, requests, np.unique(lines.row)))
+    reads = round(own_decode * _reads(curve, workload))
     return _bound(capacity, *phases, kv, idle + underfill, gap, reads)
+
+
+def batches(curve: Curve, pool: Pool, workload: Workload, targets: Targets) -> tuple[int, int] | None:
+    """(R*, R_free) at the workload's mean prompt; None for a table, and where no batch holds targets or cache."""
+    if not isinstance(curve, StepCurve):
+        return None
+    context = max(1, round(float(workload.context_tokens.mean())))
+    free = best_batch(
+        replace(curve, memory=None), context, targets.ttft_seconds, targets.itl_seconds, pool.token_budget
+    )
+    if free is None:
+        return None
+    free = min(free, pool.max_batch)
+    room = kv_room(curve, pool, workload)
+    best = free if room is None else min(free, room)
+    return (best, free) if best >= 1 else None
 
 
 def _bound(
@@ -91,19 +115,11 @@ def _bound(
     return Diagnosis(capacity, prefill, decode, kv, arrivals, gap, kv_reads, bound, setting)
 
 
-def _reads(curve: StepCurve, requests: Requests, rows: np.ndarray) -> float:
-    """Of own decode work, the part of attention reads: c*s of c*s + a, over whole requests."""
-    steps = steps_of(requests.output_tokens[rows], requests.decode_steps[rows])
-    served = rows[steps > 0]
-    if not served.size:
-        return 0.0
-    context = requests.context_tokens[served]
-    one = np.ones(served.size, np.int64)
-    work = Workload(one, np.maximum(context - 1, 0), requests.output_tokens[served])
-    of_sequences = curve.a * float(work.decode_steps.sum())
-    whole = float(work.own_decode_seconds(curve).sum())
-    return 0.0 if whole == 0 else 1.0 - of_sequences / whole
+def _reads(curve: StepCurve, workload: Workload) -> float:
+    """Of own decode work, the part of attention reads: c*s of c*s + a."""
+    whole = float(workload.own_decode_seconds(curve).sum())
+    return 0.0 if whole == 0 else 1.0 - curve.a * float(workload.decode_steps.sum()) / whole
 
 
-def _ps(seconds: Floats) -> int:
-    return exact_sum(np.rint(seconds * PS_PER_SECOND).astype(np.int64))
+def _ps(seconds: float) -> int:
+    return round(seconds * PS_PER_SECOND)

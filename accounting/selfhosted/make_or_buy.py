@@ -77,11 +77,14 @@ class Case:
 
 
 def make_or_buy(
-    setup: Setup, replicas: int, workload: Workload, days: Fraction, price: Price, targets: Targets = NO_TARGETS
+    setup: Setup, replicas: Fraction, workload: Workload, days: Fraction, price: Price, targets: Targets = NO_TARGETS
 ) -> MakeOrBuy:
-    """`replicas` of a setup against tariffs, on the requests of `days` days. Raises InvalidInput for no days or replicas."""
-    if replicas < 1:
-        raise InvalidInput("replicas", replicas, "at least one is expected")
+    """`replicas` (a mean over the days) of a setup against tariffs, on the requests of `days` days.
+
+    Raises InvalidInput for no days or replicas.
+    """
+    if replicas <= 0:
+        raise InvalidInput("replicas", str(replicas), "a positive number is expected")
     if days <= 0:
         raise InvalidInput("days", str(days), "a positive length is expected")
     pool_day = setup.replica_hour * 24 * replicas
@@ -107,7 +110,7 @@ def make_or_buy(
 
 def sensitivity(
     setup: Setup,
-    replicas: int,
+    replicas: Fraction,
     workload: Workload,
     days: Fraction,
     price: Price,

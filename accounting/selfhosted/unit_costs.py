@@ -14,9 +14,8 @@ import numpy as np
 from accounting.errors import InvalidInput
 from accounting.selfhosted.apportion import apportion
 from accounting.selfhosted.arrays import PS_PER_SECOND, Floats
-from accounting.selfhosted.curve import StepCurve
-from accounting.selfhosted.lines import Lines
-from accounting.selfhosted.requests import Requests
+from accounting.selfhosted.curve import Curve, StepCurve
+from accounting.selfhosted.spent import Spent
 
 
 @dataclass(frozen=True)
@@ -81,22 +80,16 @@ def at_point(curve: StepCurve, batch: int, context: int, token_budget: int, repl
     return UnitCosts(*(Fraction(float(seconds[0])) * million for seconds in kinds))
 
 
-def as_billed(curve: StepCurve, bill: int, lines: Lines, requests: Requests) -> UnitCosts:
-    """Unit costs at which the tokens of the given lines (of `attribute`) pay the whole bill, gap, idle and underfill included.
+def as_billed(curve: Curve, bill: int, spent: Spent, uncached_input: int, cached_input: int, output: int) -> UnitCosts:
+    """Unit costs at which the given tokens pay the whole bill, gap, idle and underfill included; they are whole requests' tokens.
 
     By the shares' seconds: what precedes the first token, less r a cached token, is uncached input's; r a cached token is cached
-    input's; the rest is output's. Split to the last unit. Raises InvalidInput for lines without shares.
+    input's; the rest is output's. Split to the last unit. Raises InvalidInput where there are no shares.
     """
-    if not len(lines):
+    if spent.share <= 0:
         raise InvalidInput("lines", 0, "without shares the bill is nobody's and tokens have no cost")
-    prompt = lines.prefill_seconds > 0
-    cached_tokens = np.where(prompt, requests.cached_tokens[lines.row], 0)
-    context = np.where(prompt, requests.context_tokens[lines.row], 0)
-    before, cached = float(lines.prefill_seconds.sum()), curve.r * float(cached_tokens.sum())
-    seconds = np.array([before - cached, cached, float(lines.seconds.sum()) - before])
+    cached = curve.r * cached_input if spent.prefill else 0.0
+    seconds = np.array([spent.prefill - cached, cached, spent.share - spent.prefill])
     parts = apportion(bill, np.rint(seconds * PS_PER_SECOND).astype(np.int64), np.arange(3)).tolist()
-    output = requests.output_tokens[np.unique(lines.row)].sum()
-    tokens = [int(one) for one in (context.sum() - cached_tokens.sum(), cached_tokens.sum(), output)]
-    return UnitCosts(
-        *(per_million(int(part), count) if count else None for part, count in zip(parts, tokens, strict=True))
-    )
+    pairs = zip(parts, (uncached_input, cached_input, output), strict=True)
+    return UnitCosts(*(per_million(int(part), count) if count else None for part, count in pairs))

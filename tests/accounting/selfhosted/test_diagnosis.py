@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from accounting.errors import InvalidInput
-from accounting.selfhosted.diagnosis import SETTINGS, diagnose
+from accounting.selfhosted.diagnosis import SETTINGS, Diagnosis, batches, diagnose
 from accounting.selfhosted.pool import Cells
-from accounting.selfhosted.shares import attribute
-from tests.accounting.selfhosted.by_hand import CURVE, POOL, alone
+from accounting.selfhosted.requests import Requests
+from accounting.selfhosted.shares import Attribution, attribute
+from accounting.selfhosted.spent import Spent
+from accounting.selfhosted.steady import Targets
+from accounting.selfhosted.workload import Workload
+from tests.accounting.selfhosted.by_hand import CURVE, POOL, alone, workload
 from tests.accounting.selfhosted.replay import curve, log, pool_of, whole
 from tests.accounting.selfhosted.simulator import H200_8B, Replica, poisson
 
 SECOND = 10**12
+
+
+def told_of(found: Attribution, requests: Requests, best: int, free: int) -> Diagnosis:
+    work = Workload.of(requests, np.unique(found.lines.row))
+    capacity, idle = int(found.capacity_us.sum()), int(found.idle_us.sum())
+    return diagnose(found.curve, Spent.of(found.lines), capacity, idle, work, best, free)
 
 
 def test_the_terms_of_one_request_in_an_hour_add_up_to_the_hour() -> None:
@@ -25,7 +37,7 @@ def test_the_terms_of_one_request_in_an_hour_add_up_to_the_hour() -> None:
     """
     requests = alone()
     found = attribute(CURVE, POOL, requests, Cells.of_hours([0], 1))
-    told = diagnose(found, requests, 10, 20)
+    told = told_of(found, requests, 10, 20)
     assert told.prefill == pytest.approx(0.021005 * SECOND, abs=2)
     assert told.decode == pytest.approx(0.041755 * SECOND, abs=2)
     assert told.kv == pytest.approx(0.02525 * SECOND, abs=2)
@@ -39,8 +51,8 @@ def test_the_terms_of_one_request_in_an_hour_add_up_to_the_hour() -> None:
 def test_a_batch_that_memory_allows_and_targets_do_not_is_refused() -> None:
     requests = alone()
     found = attribute(CURVE, POOL, requests, Cells.of_hours([0], 1))
-    with pytest.raises(InvalidInput, match="best_batch=21"):
-        diagnose(found, requests, 21, 20)
+    with pytest.raises(InvalidInput, match="best=21"):
+        told_of(found, requests, 21, 20)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +74,7 @@ def test_what_the_simulator_is_bound_by_is_found_in_its_log(
     replica.run(jobs)
     requests = log(jobs)
     found = attribute(curve(), pool_of(replica), requests, whole(requests))
-    told = diagnose(found, requests, best, 64)
+    told = told_of(found, requests, best, 64)
     assert told.bound == bound
     assert told.prefill + told.decode + (told.kv or 0) + told.arrivals + told.gap == told.capacity
 
@@ -75,5 +87,13 @@ def test_long_answers_upon_long_contexts_are_bound_by_reading_the_cache() -> Non
     replica = Replica(H200_8B, max_batch=64)
     replica.run(jobs)
     requests = log(jobs)
-    told = diagnose(attribute(curve(), pool_of(replica), requests, whole(requests)), requests, 64, 64)
+    told = told_of(attribute(curve(), pool_of(replica), requests, whole(requests)), requests, 64, 64)
     assert (told.bound, told.setting) == ("decode", SETTINGS["kv_reads"])
+
+
+def test_the_cache_holds_fewer_than_the_targets_allow() -> None:
+    """At 1,000 a step of R takes 0.005 + R * 0.00011: 9 within 6 ms; 5,250 tokens hold 5 of 1,050."""
+    targets = Targets(itl_seconds=0.006)
+    assert batches(CURVE, replace(POOL, kv_capacity_tokens=5_250), workload(), targets) == (5, 9)
+    assert batches(CURVE, POOL, workload(), targets) == (9, 9)
+    assert batches(CURVE, replace(POOL, kv_capacity_tokens=1_000), workload(), targets) is None

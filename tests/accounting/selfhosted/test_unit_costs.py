@@ -10,6 +10,7 @@ import pytest
 from accounting.errors import InvalidInput
 from accounting.selfhosted.pool import Cells
 from accounting.selfhosted.shares import attribute
+from accounting.selfhosted.spent import Spent
 from accounting.selfhosted.unit_costs import as_billed, at_point, at_utilisation, per_million, token_seconds
 from tests.accounting.selfhosted.by_hand import CURVE, POOL, alone
 
@@ -46,17 +47,17 @@ def test_kinds_of_tokens_pay_the_whole_bill() -> None:
     """0.026 s of 1,000 new tokens, 5 us of 500 cached ones, 0.516505 s of 101 given out; the hour's bill is split by these."""
     requests = alone()
     found = attribute(CURVE, POOL, requests, Cells.of_hours([0], 1))
-    costs = as_billed(CURVE, 542_510_000, found.lines, requests)
+    costs = as_billed(CURVE, 542_510_000, Spent.of(found.lines), 1_000, 500, 101)
     assert (costs.uncached_input, costs.cached_input) == (26_000_000_000, 10_000_000)
     assert costs.output == Fraction(516_505_000 * 1_000_000, 101)
     with pytest.raises(InvalidInput, match="lines=0"):
-        as_billed(CURVE, 1, found.lines.between(0, 0), requests)
+        as_billed(CURVE, 1, Spent.of(found.lines.between(0, 0)), 1, 1, 1)
 
 
 def test_a_kind_without_tokens_has_no_cost() -> None:
     requests = alone(cached=0, output=1)
     found = attribute(CURVE, POOL, requests, Cells.of_hours([0], 1))
-    costs = as_billed(CURVE, 7_000, found.lines, requests)
+    costs = as_billed(CURVE, 7_000, Spent.of(found.lines), 1_500, 0, 1)
     assert costs.cached_input is None
     assert costs.uncached_input == Fraction(7_000 * 1_000_000, 1_500)
     assert costs.output == 0
