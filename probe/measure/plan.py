@@ -15,8 +15,8 @@ from probe.fit.model import Experts, fit_model
 from probe.measure.errors import MeasureRefused
 from probe.measure.shapes import IDLE, Shape, between, decode, mixed, prefill, ragged, unique
 
-# Of a stage after the first: more would not react to what they show, fewer spend their time on rounds of the reference.
-_WORST = 4
+# Rows of a stage after the first: more would not react to what they show.
+_ROWS = 2
 
 
 class GridFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +70,7 @@ def auto_grid(limits: Limits) -> GridFile:
     return GridFile(
         batch=batches,
         context=contexts,
-        ragged=[(b, middle) for b in several],
+        ragged=[(b, s) for b in several for s in contexts[1:]],
         prefill_new=new,
         prefill_cached=cached,
         mixed=[(b, middle, n, 0) for b in several[:2] for n in new[1:3]],
@@ -102,24 +102,23 @@ def shapes_of(grid: GridFile) -> list[Shape]:
 
 
 def refine(points: Sequence[Point], experts: Experts) -> list[Shape]:
-    """Shapes between the neighbours of the decode points that are predicted worst from all other batches; none when all that lies
-    between has been measured."""
+    """Where the decode points are predicted worst from all other batches: batches between theirs and the neighbours', each at all
+    contexts; when no batch lies between any more, contexts between, each at all batches; none when nothing is left."""
     even = [p for p in points if p.kind == "decode" and not p.ragged and p.n > 0]
     used = [p for p in points if p.kind != "idle" and p.n > 0]
-    batches = sorted({p.batch for p in even})
+    batches, contexts = sorted({p.batch for p in even}), sorted({_context(p) for p in even})
     if len(batches) < 3:
         return []
-    worst = sorted(((_off(p, used, experts), p) for p in even), key=lambda one: -one[0])
-    contexts = sorted({round(p.context_sum / p.batch) for p in even})
-    known = {(p.batch, round(p.context_sum / p.batch)) for p in even}
-    found: list[Shape] = []
-    for _, point in worst:
-        batch, context = point.batch, round(point.context_sum / point.batch)
-        near = [(b, context) for b in _beside(batches, batch)] + [(batch, s) for s in _beside(contexts, context)]
-        found += [decode(b, s) for b, s in near if (b, s) not in known]
-        if len(unique(found)) >= _WORST:
-            break
-    return unique(found)[:_WORST]
+    worst = [p for _, p in sorted(((_off(p, used, experts), p) for p in even), key=lambda one: -one[0])]
+    rows = unique([between for p in worst for between in _beside(batches, p.batch)])[:_ROWS]
+    if rows:
+        return [decode(batch, context) for batch in rows for context in contexts]
+    columns = unique([between for p in worst for between in _beside(contexts, _context(p))])[:_ROWS]
+    return [decode(batch, context) for context in columns for batch in batches]
+
+
+def _context(point: Point) -> int:
+    return round(point.context_sum / point.batch)
 
 
 def _off(point: Point, points: Sequence[Point], experts: Experts) -> float:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from probe.curve.schema import Kind
+
+T = TypeVar("T", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,6 @@ def between(low: int, high: int) -> int | None:
     return middle if low < middle < high else None
 
 
-def unique(shapes: Sequence[Shape]) -> list[Shape]:
+def unique(things: Iterable[T]) -> list[T]:
     """Without repeats, in order."""
-    return list(dict.fromkeys(shapes))
+    return list(dict.fromkeys(things))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from probe.curve.schema import Point, Sample
-from probe.fit.folds import held_out
+from probe.fit.fit import fit
 from probe.fit.model import Experts
 from probe.measure.journal import Journal, Key
 from probe.measure.plan import refine
@@ -76,7 +76,7 @@ def sweep(
             return notes
         if error is not None and error <= how.target:
             return [*notes, f"stage {stage}: held-out error {error:.1%} is under the target of {how.target:.1%}"]
-        shapes = journal.plans.get(stage + 1) or refine(points_of(journal.samples()), experts)
+        shapes = journal.plans.get(stage + 1) or _new(refine(points_of(journal.samples()), experts), journal)
         if not shapes:
             break
     return [
@@ -86,12 +86,18 @@ def sweep(
 
 
 def held_out_error(points: list[Point], experts: Experts) -> float | None:
-    """Leave-one-batch MAPE of the plain terms; None where the points don't allow it."""
+    """Leave-one-batch MAPE of the curve that these points make; None where they don't allow one."""
     used = [p for p in points if p.kind != "idle" and p.n > 0]
     if len(used) < 3:
         return None
-    found = held_out(used, experts, "parametric").get("leave_one_batch")
+    found = fit(used, experts).report.errors.get("leave_one_batch")
     return None if found is None else found.mape
+
+
+def _new(shapes: list[Shape], journal: Journal) -> list[Shape]:
+    """Those of no earlier stage."""
+    known = {shape for plan in journal.plans.values() for shape in plan}
+    return [shape for shape in shapes if shape not in known]
 
 
 def _stage(

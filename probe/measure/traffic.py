@@ -25,8 +25,8 @@ class Arrival(NamedTuple):
 class Lengths:
     """Prompts and answers drawn evenly between two bounds each."""
 
-    input_tokens: tuple[int, int] = (32, 256)
-    output_tokens: tuple[int, int] = (8, 48)
+    input_tokens: tuple[int, int] = (32, 128)
+    output_tokens: tuple[int, int] = (32, 96)
 
 
 def draw_arrivals(count: int, lengths: Lengths, seed: int) -> list[Arrival]:

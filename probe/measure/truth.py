@@ -135,6 +135,9 @@ def _quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int) -> tuple[Ser
 
 
 def _lengths(rig: Rig) -> Lengths:
-    """Prompts to a quarter of what a request may hold at most 256 tokens, answers to 48."""
-    most = rig.limits.max_model_len
-    return Lengths((min(32, most // 8), min(256, most // 4)), (min(8, most // 8), min(48, most // 4)))
+    """The usual ones, cut to what a request may hold."""
+    usual, most = Lengths(), rig.limits.max_model_len // 2
+    return Lengths(
+        (min(usual.input_tokens[0], most), min(usual.input_tokens[1], most)),
+        (min(usual.output_tokens[0], most), min(usual.output_tokens[1], most)),
+    )

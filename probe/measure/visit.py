@@ -15,7 +15,6 @@ from probe.measure.errors import MeasureRefused, NotAsPlanned
 from probe.measure.lay import lay_decoding, lay_prompt
 from probe.measure.shapes import Shape
 
-
 _FEW = 3
 
 

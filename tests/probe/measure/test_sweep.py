@@ -92,15 +92,21 @@ def test_retries_end(tmp_path: Path) -> None:
     assert [v.key[3] for v in journal.visits if v.shape.shape() == decode(1, 16)] == [0, 1, 2]
 
 
-def test_points_are_added_beside_the_worst_until_the_target_is_met(tmp_path: Path) -> None:
-    """Batches from 8 on cost a third more than the terms say: between 4 and 16 lies what the coarse grid can't tell."""
-    bent = Bench(by=lambda shape: 1.3 if len(shape.contexts) >= 8 else 1.0)
-    settings = Settings(budget_seconds=1e9, rounds=1, target=0.001, stages=3)
-    notes, journal = run(bent, tmp_path, settings)
-    added = {shape for stage in (1, 2) for shape in journal.plans[stage]}
-    assert decode(8, 64) in added or decode(2, 64) in added
-    assert not added & set(GRID)
+def test_batches_are_added_beside_the_worst_one_at_all_contexts(tmp_path: Path) -> None:
+    """Batch 16 costs half as much again as the terms say: between it and its neighbour lies what the coarse grid can't tell."""
+    bent = Bench(by=lambda shape: 1.5 if len(shape.contexts) == 16 else 1.0)
+    notes, journal = run(bent, tmp_path, Settings(budget_seconds=1e9, rounds=1, target=0.001, stages=2))
+    assert {decode(8, 16), decode(8, 64), decode(8, 256)} <= set(journal.plans[1])
+    assert not set(journal.plans[1]) & set(GRID)
     assert "not reached" in notes[-1]
+
+
+def test_contexts_are_added_where_no_batch_lies_between() -> None:
+    points = [
+        Point(kind="decode", seconds=0.01 * b * s, batch=b, context_sum=b * s) for b in (1, 2, 3) for s in (4, 16)
+    ]
+    points += [Point(kind="prefill", seconds=0.05, new=16, pairs=128.0)]
+    assert refine(points, Experts()) == [decode(1, 8), decode(2, 8), decode(3, 8)]
 
 
 def test_refinement_ends_where_nothing_lies_between() -> None:
