@@ -51,7 +51,7 @@ def _events(path: Path) -> list[dict[str, Any]]:
         ]
 
 
-@pytest.mark.parametrize("rows", [40_000, pytest.param(ROWS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rows", [20_000, pytest.param(ROWS, marks=pytest.mark.slow)])
 def test_a_day_sent_twice_by_four_writers_is_counted_once(rows: int, database: Database, tmp_path: Path) -> None:
     events = _events(shared("servegen/derived_requests_deepseek-r1_day0_20pct.csv.gz"))
     assert len(events) == ROWS

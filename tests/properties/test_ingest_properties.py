@@ -146,9 +146,8 @@ def test_tenants_never_see_each_other(
     database: Database, new_tenant: NewTenant, book: PriceBook, mine: list[dict[str, Any]], theirs: list[dict[str, Any]]
 ) -> None:
     one, two = new_tenant(), new_tenant()
-    for own, other in zip(mine, theirs, strict=False):
-        ingest(database.app, one, book, json.dumps([own]).encode())
-        ingest(database.app, two, book, json.dumps([other]).encode())
-    pairs = list(zip(mine, theirs, strict=False))
-    assert {row[0] for row in _ledger(database, one)} <= {f"{own['event_id']}:0" for own, _ in pairs}
-    assert {row[0] for row in _ledger(database, two)} <= {f"{other['event_id']}:0" for _, other in pairs}
+    for half in (slice(0, None, 2), slice(1, None, 2)):  # In turns, so that each finds rows of the other.
+        for tenant, events_of_it in ((one, mine), (two, theirs)):
+            ingest(database.app, tenant, book, json.dumps(events_of_it[half]).encode())
+    assert {row[0] for row in _ledger(database, one)} <= {f"{own['event_id']}:0" for own in mine}
+    assert {row[0] for row in _ledger(database, two)} <= {f"{other['event_id']}:0" for other in theirs}

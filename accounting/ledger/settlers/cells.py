@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -21,7 +21,7 @@ class Group:
     """What a settled line is about: whose usage of which day.
 
     Attributes:
-        start: first instant of the group's day: later of the UTC day's and the tenant's reporting day's, so that it lies in both.
+        start: first quarter hour of the group's part of a day, which lies in one UTC day and in one reporting day of the tenant.
         user_id, account_id: '' for none.
         model: as logged.
     """
@@ -58,6 +58,8 @@ class Cell:
 
     Attributes:
         key: text that no other cell of the contract has; orders cells and breaks ties.
+        since: no event of the cell is earlier, and none of its day that is in the contract's later instants (`_cuts`): so a part of
+            the contract that begins or ends within a day covers whole cells.
         row: None for costs that a provider reported.
         quantities: priced class -> quantity.
         contracted: as booked by the events' own lines, and by volume tiers settled so far.
@@ -65,6 +67,7 @@ class Cell:
     """
 
     key: str
+    since: datetime
     group: Group
     row: PriceRow | None
     quantities: dict[str, int]
@@ -103,7 +106,8 @@ _COUNTS = ", ".join(f"sum(e.{name})::bigint AS {name}" for name in USAGE_COLUMNS
 _CELLS = text(
     f"""
     SELECT greatest(date_trunc('day', e.occurred_at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC',
-                    date_trunc('day', e.occurred_at AT TIME ZONE :tz) AT TIME ZONE :tz) AS start,
+                    date_trunc('day', e.occurred_at AT TIME ZONE :tz) AT TIME ZONE :tz,
+                    (CAST(:cuts AS timestamptz[]))[width_bucket(e.occurred_at, CAST(:cuts AS timestamptz[]))]) AS since,
            coalesce(e.user_id, '') AS user_id, coalesce(e.account_id, '') AS account_id, e.purpose,
            coalesce(e.response_model, e.model) AS model, {CORRECTED["sku_price_id"]} AS sku_price_id, e.basis,
            count(*) AS events, sum({CORRECTED["contracted_cost_e15"]}) AS contracted, {_COUNTS}
@@ -122,6 +126,7 @@ _PRICE_ROWS = text(
     """
 )
 FAR = datetime(9000, 1, 1, tzinfo=UTC)
+_EPOCH, _QUARTER = datetime(1970, 1, 1, tzinfo=UTC), timedelta(minutes=15)
 
 
 def read_cells(connection: Connection, context: TenantContext, contract: Contract, until: datetime) -> list[Cell]:
@@ -134,18 +139,26 @@ def read_cells(connection: Connection, context: TenantContext, contract: Contrac
         "until": end,
         "seller": contract.seller,
         "currency": contract.currency,
+        "cuts": _cuts(contract),
     }
     found = connection.execute(_CELLS, parameters).all()
     rows = _price_rows(connection, {row.sku_price_id for row in found if row.sku_price_id is not None})
-    return sorted((_cell(row, rows) for row in found), key=lambda cell: (cell.group.start, cell.key))
+    return sorted((_cell(row, rows) for row in found), key=lambda cell: (cell.since, cell.key))
+
+
+def _cuts(contract: Contract) -> list[datetime]:
+    """Instants at which a part of the contract begins or ends, in order."""
+    ends = (credit.valid_until for credit in contract.credits if credit.valid_until is not None)
+    return sorted({contract.effective_from, *(credit.valid_from for credit in contract.credits), *ends})
 
 
 def _cell(row: Any, rows: Mapping[int, PriceRow]) -> Cell:
-    group = Group(row.start, row.user_id, row.account_id, row.purpose, row.model)
+    quarter = row.since - (row.since - _EPOCH) % _QUARTER
+    group = Group(quarter, row.user_id, row.account_id, row.purpose, row.model)
     price_row = rows.get(row.sku_price_id) if row.basis == "price_list" else None
     counts = {name: getattr(row, name) for name in (*USAGE_COLUMNS, "events")}
     parts = (
-        row.start.isoformat(),
+        row.since.isoformat(),
         row.user_id,
         row.account_id,
         row.purpose,
@@ -154,7 +167,7 @@ def _cell(row: Any, rows: Mapping[int, PriceRow]) -> Cell:
         row.basis,
     )
     quantities = price_row.quantities(counts) if price_row else {}
-    return Cell("\x1f".join(parts), group, price_row, quantities, int(row.contracted))
+    return Cell("\x1f".join(parts), row.since, group, price_row, quantities, int(row.contracted))
 
 
 def _price_rows(connection: Connection, ids: Iterable[int]) -> dict[int, PriceRow]:

@@ -1,6 +1,7 @@
 """What do the contracts of a tenant make of its usage: volume tiers, then commitments, then credits?
 
-1. cells: priced usage by day, user, account, purpose, model and price row (`cells.py`)
+1. cells: priced usage by day, or part of one where a credit begins or ends within it, user, account, purpose, model and price row
+   (`cells.py`)
 2. volume tiers change what usage costs (`volume.py`): list stays, contracted, effective and billed move
 3. a prepaid commitment is bought (billed, effective 0) and drawn (effective stays, billed 0); what is left after its last day is
    unused (effective, billed 0). A minimum spend is charged for what usage falls short of, after its last day
@@ -60,7 +61,7 @@ def settle_contract(contract: Contract, cells: Sequence[Cell], now: datetime, ta
 def _volume(contract: Contract, tier: VolumeTier, cells: Sequence[Cell], target: Postings) -> None:
     periods: defaultdict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
-        periods[period_of(contract, tier, cell.group.start)].append(cell)
+        periods[period_of(contract, tier, cell.since)].append(cell)
     for period, within in periods.items():
         subject = f"{contract.contract_id}:{tier.tier_id}:{period}"
         for cell, part in apply_tier(tier, within):
@@ -104,7 +105,7 @@ def _credit(contract: Contract, credit: Credit, cells: Sequence[Cell], target: P
     amount = to_minor(credit.amount_text, f"credit {credit.credit_id}.amount")
     subject, policy = f"{contract.contract_id}:{credit.credit_id}", f"credit:{credit.credit_id}"
     until = credit.valid_until or FAR
-    within = [cell for cell in cells if credit.valid_from <= cell.group.start < until and cell.covered(credit.scope)]
+    within = [cell for cell in cells if credit.valid_from <= cell.since < until and cell.covered(credit.scope)]
     drawn = draw(amount, within, [payable(cell, credit.scope.token_classes) for cell in within])
     for cell, part in zip(within, drawn, strict=True):
         if part:
@@ -114,7 +115,7 @@ def _credit(contract: Contract, credit: Credit, cells: Sequence[Cell], target: P
 
 
 def _covers(commitment: Commitment, cell: Cell) -> bool:
-    return commitment.since <= cell.group.start < commitment.until and cell.covered(commitment.scope)
+    return commitment.since <= cell.since < commitment.until and cell.covered(commitment.scope)
 
 
 def _credit_order(credit: Credit) -> tuple[int, datetime, str]:

@@ -15,7 +15,7 @@ def draw(balance: int, cells: Sequence[Cell], most: Sequence[int]) -> list[int]:
     Cells come in the order of their days; none of `most` is negative.
     """
     drawn: list[int] = []
-    for _, day in groupby(range(len(cells)), key=lambda at: cells[at].group.start):
+    for _, day in groupby(range(len(cells)), key=lambda at: cells[at].since):
         wanted = {at: most[at] for at in day}
         of_day = min(balance, sum(wanted.values()))
         balance -= of_day

@@ -98,7 +98,7 @@ class Place:
                 continue
         return found
 
-    def wait_until_empty(self, seconds: float = 30.0) -> None:
+    def wait_until_empty(self, seconds: float = 120.0) -> None:
         wait_for(lambda: not self.processes(), seconds, "the server's processes to end")
 
 

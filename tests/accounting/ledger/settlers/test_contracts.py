@@ -264,6 +264,48 @@ def test_credits_go_by_priority_then_expiry_then_id(database: Database, book: Pr
     assert _exact(database, tenant)
 
 
+def test_a_credit_counts_from_its_first_instant_to_its_last(
+    database: Database, book: PriceBook, signed: Signed
+) -> None:
+    """Two million tokens at 2 dollars are covered, on two days; what came a microsecond before or at its end is paid."""
+    since, until = (datetime(2026, 7, day, 12, 7, 30, tzinfo=UTC) for day in (5, 6))
+    tenant = signed(credits=(Credit("gift", "100", 1, since, until),))
+    events = [
+        _at("2026-07-05T12:07:29.999999Z", "before", 1_000_000),
+        _at("2026-07-05T12:07:30Z", "first", 1_000_000),
+        _at("2026-07-06T12:07:29.999999Z", "last", 1_000_000),
+        _at("2026-07-06T12:07:30Z", "after", 1_000_000),
+    ]
+    _book_and_settle(database, tenant, book, events)
+    billed = {user: costs[3] for user, costs in _costs(database, tenant).items()}
+    assert billed == {"before": "2", "first": "0", "last": "0", "after": "2"}
+    at = _costs(database, tenant, "charge_period_start::text || ' ' || category")
+    assert {key: costs[3] for key, costs in at.items() if "Credit" in key} == {
+        "2026-07-05 12:00:00+00 Credit": "-2",
+        "2026-07-06 00:00:00+00 Credit": "-2",
+    }
+    assert _exact(database, tenant)
+
+
+def test_a_credit_is_drawn_in_the_order_of_instants_within_a_day(
+    database: Database, book: PriceBook, signed: Signed
+) -> None:
+    """3 dollars from noon on: what ran before another credit began at 18:00 is covered first."""
+    noon, evening = (datetime(2026, 7, 5, hour, tzinfo=UTC) for hour in (12, 18))
+    tenant = signed(credits=(Credit("one", "3", 1, noon, None), Credit("two", "0.5", 2, evening, None)))
+    events = [
+        _at("2026-07-05T17:59:59Z", "early", 1_000_000),
+        _at("2026-07-05T18:00:00Z", "late", 1_000_000),
+    ]
+    _book_and_settle(database, tenant, book, events)
+    who = "coalesce(policy, 'usage') || ' ' || user_id"
+    assert {key: costs[3] for key, costs in _costs(database, tenant, who).items() if "credit" in key} == {
+        "credit:one early": "-2",
+        "credit:one late": "-1",
+        "credit:two late": "-0.5",
+    }
+
+
 def test_tier_commitment_and_credit_together(database: Database, book: PriceBook, signed: Signed) -> None:
     """The tier makes 3.5 of 6; 2 are prepaid, of the 1.5 left a credit takes 1; half a dollar is paid beside the 2."""
     tenant = signed(

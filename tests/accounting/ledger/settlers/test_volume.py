@@ -21,7 +21,9 @@ ROW = PriceRow(1, "m", "default", None, None, {"uncached_input": 6, "web_search"
 def _cell(name: str, tokens: int, day: int = 1, **more: int) -> Cell:
     quantities = {"uncached_input": tokens, **more}
     cost = sum(ROW.prices[token_class] * quantity for token_class, quantity in quantities.items())
-    return Cell(name, Group(DAY.replace(day=day), name, "", "production", "m"), ROW, quantities, cost)
+    return Cell(
+        name, DAY.replace(day=day), Group(DAY.replace(day=day), name, "", "production", "m"), ROW, quantities, cost
+    )
 
 
 @pytest.mark.parametrize(
