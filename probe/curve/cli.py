@@ -8,17 +8,21 @@ from typing import Any
 
 import click
 
-from probe.curve.compare import Row, common_points, rows_of, warnings
+from probe.curve.compare import common_points, rows_of, warnings
 from probe.curve.curve import CurveDocument
 from probe.curve.errors import CurveRefused
 from probe.curve.operating import achievable_batch, best_batch
+from probe.curve.printing import print_ratios, print_rows
+from probe.curve.remote import fetched, listed
 from probe.curve.schema import ResultFile, dump_result, json_schema, read_result
+from probe.curve.sides import room_and_quality, sides
 from probe.engine.errors import ProbeError
 from probe.fit.result import with_curve
 from probe.imports.common import Given
 from probe.imports.formats import FORMATS, read_foreign
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_API = click.option("--api", help="Where `tokencogs serve` listens: curves are the API's, by id, not files.")
+_KEY = click.option("--key", envvar="TOKENCOGS_API_KEY", help="A viewer's key, with --api; or TOKENCOGS_API_KEY.")
 _PRICE = click.option("--gpu-price", type=click.FloatRange(min=0, min_open=True), help="Dollars an hour of one GPU.")
 
 
@@ -74,9 +78,18 @@ def import_(format: str, file: Path, out: Path, **given: Any) -> None:
 
 
 @curve.command("list", cls=_Refusing, epilog=_epilog("tokencogs curve list curves"))
-@click.argument("folder", default=Path("curves"), type=click.Path(exists=True, file_okay=False, path_type=Path))
-def list_(folder: Path) -> None:
-    """One line for each result file of FOLDER."""
+@click.argument("folder", default=Path("curves"), type=click.Path(file_okay=False, path_type=Path))
+@_API
+@_KEY
+def list_(folder: Path, api: str | None, key: str | None) -> None:
+    """One line for each result file of FOLDER, or for each curve that the API knows."""
+    if api is not None:
+        for row in listed(api, _key(key)):
+            marks = [name for name in ("floor", "behaviour_changing", "shared") if row[name]]
+            click.echo("  ".join([row["curve_id"], row["model"], row["gpu"], row["form"], row["measured_at"], *marks]))
+        return
+    if not folder.is_dir():
+        raise CurveRefused("folder", str(folder), "there is no such folder; give one, or --api")
     for path in sorted(folder.glob("*.json")):
         result = read_result(path)
         file = result.curve or {}
@@ -88,17 +101,26 @@ def list_(folder: Path) -> None:
 
 
 @curve.command(cls=_Refusing, epilog=_epilog("tokencogs curve show curves/floor-Qwen3-8B-h200_sxm-bfloat16.json"))
-@click.argument("file", type=_FILE)
+@click.argument("file")
+@_API
+@_KEY
 @_PRICE
 @click.option("--context", type=click.IntRange(min=1), help="Tokens a sequence: say which batch is best there.")
 @click.option("--ttft", type=click.FloatRange(min=0, min_open=True), help="Target of the first token, seconds.")
 @click.option("--itl", type=click.FloatRange(min=0, min_open=True), help="Target between tokens, seconds.")
 @click.option("--html", type=click.Path(path_type=Path), help="Also write a report with charts (needs plotly).")
 def show(
-    file: Path, gpu_price: float | None, context: int | None, ttft: float | None, itl: float | None, html: Path | None
+    file: str,
+    api: str | None,
+    key: str | None,
+    gpu_price: float | None,
+    context: int | None,
+    ttft: float | None,
+    itl: float | None,
+    html: Path | None,
 ) -> None:
-    """What the curve of FILE answers, its errors, and what its points could not tell."""
-    result, document = _read(file)
+    """What the curve of FILE (with --api: of that id) answers, its errors, and what its points could not tell."""
+    result, document = _read(file, api, key)
     click.echo(f"{result.result_id}: {result.model.name} on {document.file['engine']}, {document.file['gpu']}")
     if result.fit is not None:
         click.echo(f"model: {result.fit.chosen}")
@@ -106,7 +128,7 @@ def show(
             click.echo(f"{name}: mape {e.mape:.1%}  bias {e.bias:+.1%}  p95 {e.p95:.1%}  max {e.max:.1%}  n {e.n}")
         for name, why in result.fit.not_identified.items():
             click.echo(f"not identified: {name}: {why}")
-    _table(rows_of(document, common_points([document]), gpu_price, result.device.count))
+    print_rows(rows_of(document, common_points([document]), gpu_price, result.device.count))
     if context is not None:
         best, room = best_batch(document, context, ttft, itl), achievable_batch(document, context)
         fits = "cache not stated" if room is None else f"{room} fit the cache"
@@ -121,16 +143,24 @@ def show(
 
 
 @curve.command(cls=_Refusing, epilog=_epilog("tokencogs curve compare curves/a.json curves/b.json --gpu-price 2.49"))
-@click.argument("a", type=_FILE)
-@click.argument("b", type=_FILE)
+@click.argument("a")
+@click.argument("b")
+@_API
+@_KEY
 @_PRICE
-def compare(a: Path, b: Path, gpu_price: float | None) -> None:
-    """A and B at the points that both measured."""
-    pairs = [_read(a), _read(b)]
+def compare(a: str, b: str, api: str | None, key: str | None, gpu_price: float | None) -> None:
+    """A and B at the points that both measured: pace, dollars, room and quality, and B over A."""
+    pairs = [_read(a, api, key), _read(b, api, key)]
     points = common_points([document for _, document in pairs])
-    for result, document in pairs:
+    contexts = sorted({context for _, context in points})
+    tables = [rows_of(document, points, gpu_price, result.device.count) for result, document in pairs]
+    for (result, document), rows in zip(pairs, tables, strict=True):
         click.echo(result.result_id)
-        _table(rows_of(document, points, gpu_price, result.device.count))
+        print_rows(rows)
+        for line in room_and_quality(result, document, contexts):
+            click.echo(f"  {line}")
+    click.echo(f"{pairs[1][0].result_id} over {pairs[0][0].result_id}")
+    print_ratios(sides(*tables))
     for line in warnings(pairs[0][0], pairs[1][0]):
         click.echo(f"note: {line}")
 
@@ -141,17 +171,17 @@ def schema() -> None:
     click.echo(json.dumps(json_schema(), indent=1))
 
 
-def _read(path: Path) -> tuple[ResultFile, CurveDocument]:
-    result = read_result(path)
+def _read(name: str, api: str | None, key: str | None) -> tuple[ResultFile, CurveDocument]:
+    """A file's, or the API's by id."""
+    if api is None and not Path(name).is_file():
+        raise CurveRefused("file", name, "there is no such file; with --api a curve's id is expected")
+    result = read_result(Path(name)) if api is None else fetched(api, _key(key), name)
     if result.curve is None:
-        raise CurveRefused("curve", None, f"{path} has samples but no curve")
+        raise CurveRefused("curve", None, f"{name} has samples but no curve")
     return result, CurveDocument.of(result.curve)
 
 
-def _table(rows: list[Row]) -> None:
-    click.echo(f"{'batch':>6} {'context':>8} {'step ms':>9} {'tokens/s':>10} {'ttft ms':>9} {'$/M out':>9}")
-    for row in rows:
-        ttft = "-" if row.ttft is None else f"{row.ttft * 1e3:.1f}"
-        dollars = "-" if row.dollars is None else f"{row.dollars:.4f}"
-        line = f"{row.batch:>6} {row.context:>8} {row.step * 1e3:>9.2f} {row.throughput:>10.1f} {ttft:>9} {dollars:>9}"
-        click.echo(line + ("  extrapolated" if row.extrapolated else ""))
+def _key(key: str | None) -> str:
+    if not key:
+        raise CurveRefused("key", key, "the API needs one: give --key or TOKENCOGS_API_KEY")
+    return key

@@ -60,9 +60,9 @@ def warnings(a: ResultFile, b: ResultFile) -> list[str]:
     for result in (a, b):
         file = result.curve or {}
         if file.get("behaviour_changing"):
-            found.append(
-                f"{result.result_id}: answers differ from the unchanged model's ({_quality(result.quality)}); evaluate the workload again"
-            )
+            moved = quality_text(result.quality, result.model.random_weights)
+            why = f"answers differ from the unchanged model's ({moved}); evaluate the workload again"
+            found.append(f"{result.result_id}: {why}")
         if file.get("floor"):
             found.append(f"{result.result_id}: composed from kernel times, a floor: no dollars are shown")
         if file.get("form") == "table":
@@ -70,9 +70,10 @@ def warnings(a: ResultFile, b: ResultFile) -> list[str]:
     return found
 
 
-def _quality(quality: Quality | None) -> str:
+def quality_text(quality: Quality | None, random_weights: bool | None = None) -> str:
+    """How far answers moved from the unquantised model's; random weights have no answers to move."""
     if quality is None or quality.kl_mean is None:
-        return "KL not measured"
+        return "nothing can be said of random weights" if random_weights else "KL not measured"
     parts: list[Any] = [f"KL mean {quality.kl_mean:.4g}"]
     parts += [f"p99 {quality.kl_p99:.4g}"] if quality.kl_p99 is not None else []
     parts += [f"top-1 flips {quality.top1_flips:.2%}"] if quality.top1_flips is not None else []

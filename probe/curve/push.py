@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import httpx
 import msgspec
 
-from probe.curve.errors import CurveRefused
+from probe.curve.remote import answered
 from probe.curve.schema import ResultFile, read_result
 from probe.engine.errors import ProbeError
 from probe.fit.result import with_curve
@@ -24,15 +23,7 @@ def body_of(result: ResultFile) -> dict[str, Any]:
 
 def push(result: ResultFile, url: str, key: str) -> dict[str, Any]:
     """Sends it and returns the answer. Raises CurveRefused with the server's own words."""
-    headers = {"Authorization": f"Bearer {key}"}
-    try:
-        answer = httpx.post(f"{url.rstrip('/')}/v1/curves", json=body_of(result), headers=headers, timeout=60)
-    except httpx.HTTPError as error:
-        raise CurveRefused("url", url, f"{type(error).__name__}: {error}") from error
-    if answer.status_code != 200:
-        raise CurveRefused("url", url, f"answered {answer.status_code}: {answer.text[:500]}")
-    found: dict[str, Any] = answer.json()
-    return found
+    return answered("POST", url, key, "/v1/curves", json=body_of(result))
 
 
 @click.command(

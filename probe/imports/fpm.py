@@ -1,8 +1,9 @@
 """What do lines of Dynamo's ForwardPassMetrics (version 1) say: which step took how long, of how many tokens?
 
 One JSON object a line, one line a step: `wall_time` in seconds, sums over the scheduled requests. Decoding requests' KV tokens
-are those in the cache before the step, so each attends to one more. Of several prompts in one step only sums are known: pairs of new and earlier token
-are taken as if the prompts were alike. Source of the fields: components/src/dynamo/common/forward_pass_metrics.py of ai-dynamo/dynamo.
+are those in the cache before the step, so each attends to one more. Of several prompts in one step only sums are known: pairs of
+new and earlier token are taken as if the prompts were alike. Source of the fields:
+components/src/dynamo/common/forward_pass_metrics.py of ai-dynamo/dynamo.
 """
 
 from __future__ import annotations

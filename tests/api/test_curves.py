@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import httpx
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from accounting.selfhosted.curve_json import load_curve
 from accounting.storage.curves import record_shared_curve
 from api.routes.curves import EXAMPLE_CURVE
+from probe.curve.cli import curve as curve_commands
 from probe.curve.errors import CurveRefused
 from probe.curve.push import push
 from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run
@@ -78,6 +80,33 @@ def test_the_probe_pushes_a_result_that_accounting_reads(
     assert float(curve.answer(8, 512).step_seconds) == pytest.approx(0.00520288, rel=1e-6)
     with pytest.raises(CurveRefused, match="answered 403"):
         push(msgspec.structs.replace(result, result_id="again"), url, keys["viewer"])
+
+
+def test_the_command_lists_shows_and_compares_what_the_api_knows(
+    api: Running, keys: dict[str, str], admin: httpx.Client
+) -> None:
+    """The second has half the step time everywhere: twice the tokens, half the dollars. It was sent without what it was made from."""
+    half = {name: value / 2 for name, value in EXAMPLE_CURVE["parameters"].items()}
+    admin.post("/v1/curves", json={**EXAMPLE_CURVE, "curve_id": "whole"})
+    admin.post("/v1/curves", json={**EXAMPLE_CURVE, "curve_id": "half", "parameters": half, "dtype": "float8"})
+    there = ["--api", str(admin.base_url), "--key", keys["viewer"]]
+    listed = CliRunner().invoke(curve_commands, ["list", *there])
+    assert "half  Qwen3-8B  NVIDIA H200  step  2026-10-01" in listed.output.splitlines()
+    shown = CliRunner().invoke(curve_commands, ["show", "half", *there, "--context", "1024"])
+    assert shown.output.startswith("half: Qwen3-8B on vllm 0.24.0, NVIDIA H200"), shown.output
+    compared = CliRunner().invoke(curve_commands, ["compare", "whole", "half", *there, "--gpu-price", "2"])
+    after = compared.output.split("half over whole\n")[1].splitlines()
+    assert after[1] == "     1      256      2.000     0.500     0.500"
+    assert "cache: not stated" in compared.output
+    assert "quality: KL not measured" in compared.output
+
+
+def test_the_command_says_what_the_api_said(api: Running, keys: dict[str, str], admin: httpx.Client) -> None:
+    there = ["--api", str(admin.base_url), "--key"]
+    absent = CliRunner().invoke(curve_commands, ["show", "nowhere", *there, keys["viewer"]])
+    assert (absent.exit_code, "answered 404" in absent.output) == (2, True)
+    refused = CliRunner().invoke(curve_commands, ["list", *there, "tc_acme_wrong"])
+    assert (refused.exit_code, "answered 401" in refused.output) == (2, True)
 
 
 def test_a_curve_is_evaluated_over_a_grid(admin: httpx.Client) -> None:
