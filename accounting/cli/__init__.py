@@ -19,6 +19,7 @@ COMMANDS = {
     "key": "accounting.cli.key:key",
     "login": "accounting.cli.login:login",
     "plan": "accounting.cli.plan:plan",
+    "policy": "accounting.cli.policy:policy",
     "pools": "accounting.cli.pools:pools",
     "price": "accounting.cli.price:price",
     "prices": "accounting.cli.prices:prices",
@@ -31,6 +32,7 @@ COMMANDS = {
     "subscription": "accounting.cli.subscription:subscription",
     "tenant": "accounting.cli.tenant:tenant",
     "trace": "accounting.cli.trace:trace",
+    "up": "accounting.cli.up:up",
     "user": "accounting.cli.user:user",
 }
 

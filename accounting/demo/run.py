@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
 from dataclasses import dataclass
 from datetime import date
 
@@ -10,8 +13,9 @@ import click
 from accounting.demo import show, workload
 from accounting.demo.api import connected
 from accounting.demo.load import prepare_database, put_plans, send_events
-from accounting.demo.server import Server, serving
+from accounting.demo.server import serving, showing
 from accounting.demo.workload import next_month
+from accounting.processes import Process, wait_any
 
 
 @dataclass(frozen=True)
@@ -38,15 +42,20 @@ def run(settings: Settings) -> None:
         show.reports(api, settings.month)
         show.check()
         if not settings.oneshot:
-            stay(server, key, settings.month)
+            with showing(server.url, key=key) as pages:
+                stay(server, pages, key, settings.month)
 
 
-def stay(server: Server, key: str, month: date) -> None:
-    """Says where everything is and serves until Ctrl-C, which is the ordinary end."""
+def stay(server: Process, pages: Process | None, key: str, month: date) -> None:
+    """Says where everything is, opens the dashboard where there is a screen, and serves until Ctrl-C, which is the ordinary end."""
+    where = pages.url if pages else "not installed: pip install 'tokencogs[dashboard]'"
+    click.echo(f"\ndashboard  {where}")
     report = f"{server.url}/v1/reports/cost-of-revenue?from={month}&to={next_month(month)}&format=csv"
-    click.echo(f"\nAPI   {server.url}\ndocs  {server.url}/docs\nkey   {key}\n")
+    click.echo(f"API   {server.url}\ndocs  {server.url}/docs\nkey   {key}\n")
     click.echo(f"  curl -H 'Authorization: Bearer {key}' '{report}'\n\nCtrl-C ends it.")
+    if pages and sys.stdout.isatty() and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        webbrowser.open(pages.url)
     try:
-        server.wait()
+        wait_any([one for one in (server, pages) if one is not None])
     except KeyboardInterrupt:
         click.echo("stopping", err=True)
