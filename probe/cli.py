@@ -8,6 +8,7 @@ from probe.curve.push import push_command
 from probe.http.cli import http_command
 from probe.measure.cli import drift_command, run_command
 from probe.server.cli import serve
+from probe.study.cli import study_command
 
 _EPILOG = "\b\nExample:\n  tokencogs probe serve Llama-3.1-8B --scale 0.05 --dtype float32"
 
@@ -22,3 +23,4 @@ probe.add_command(run_command)
 probe.add_command(drift_command)
 probe.add_command(push_command)
 probe.add_command(http_command)
+probe.add_command(study_command)

@@ -1,0 +1,70 @@
+"""Which ready-made experiments are there, and how is one run?"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import cast
+
+import torch
+
+from probe.study import (
+    attention,
+    batching,
+    chunked_prefill,
+    length,
+    moe,
+    paging,
+    prefix_caching,
+    quantisation,
+    speculation,
+)
+from probe.study.errors import StudyRefused
+from probe.study.frame import measure
+from probe.study.lab import Lab
+from probe.study.names import NAMES
+from probe.study.report import Report, Study
+from probe.study.size import SIZES
+
+_MODULES = (
+    attention,
+    batching,
+    chunked_prefill,
+    length,
+    moe,
+    paging,
+    prefix_caching,
+    quantisation,
+    speculation,
+)
+STUDIES: dict[str, Study] = {module.NAME: cast("Study", module) for module in _MODULES}
+
+
+def run_study(
+    name: str,
+    size: str,
+    rounds: int,
+    *,
+    device: str = "cpu",
+    seed: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Measures and judges. Raises StudyRefused naming the option."""
+    if name not in STUDIES:
+        raise StudyRefused("name", name, f"one of {', '.join(NAMES)} is expected")
+    if rounds < 2:
+        raise StudyRefused("rounds", rounds, "an interval needs two or more")
+    study, lab = STUDIES[name], Lab(SIZES[size], torch.device(device), seed)
+    results = measure(study.contrasts(lab), rounds, say)
+    setup = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "device": torch.cuda.get_device_name() if device == "cuda" else platform.machine(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "rounds": rounds,
+        "seed": seed,
+        "size": asdict(lab.size),
+    }
+    return Report(study.NAME, study.QUESTION, results, study.facts(lab), setup)
