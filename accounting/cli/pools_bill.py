@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import click
@@ -12,11 +13,12 @@ import click
 from accounting.cli.group import FAILURE, example
 from accounting.cli.prices_options import actor, dump, moment
 from accounting.cli.tenant_option import chosen, tenant_option
-from accounting.ledger.pool_bill_news import Billed
+from accounting.ledger.pool_bill_news import Billed, described
 from accounting.ledger.pool_billing import bill_schedule
-from accounting.money import format_exact, format_plain, from_line
-from accounting.storage.engine import app_engine, read_only
-from accounting.storage.pool_bills import BilledHour, billed_json, read_bills, read_unused
+from accounting.money import format_plain, from_line, to_line
+from accounting.selfhosted.imports.read_costs import ReadCosts
+from accounting.storage.engine import app_engine
+from accounting.storage.pool_bills import billed, unbilled
 from accounting.storage.tenants import context
 
 PERIOD = (
@@ -48,9 +50,7 @@ def bill(since: str, until: str, replace_imported: bool, tenant: str | None) -> 
 def bills(since: str, until: str, pool_id: str | None, as_json: bool, tenant: str | None) -> None:
     """Print the bills of pool hours, the newest of each hour, and their total."""
     engine = app_engine()
-    with read_only(engine, context(engine, chosen(tenant)).tenant) as connection:
-        found = read_bills(connection, *_period(since, until), pool_id)
-    _print("pool_id", list(found.values()), as_json)
+    _print("pool_id", billed(engine, context(engine, chosen(tenant)), *_period(since, until), pool_id), as_json)
 
 
 @click.command(epilog=example("tokencogs pools unused --from 2026-09-01 --to 2026-10-01"))
@@ -62,24 +62,24 @@ def bills(since: str, until: str, pool_id: str | None, as_json: bool, tenant: st
 def unused(since: str, until: str, rate_id: str | None, as_json: bool, tenant: str | None) -> None:
     """Print what reserved and owned capacity cost that no pool was scheduled on."""
     engine = app_engine()
-    with read_only(engine, context(engine, chosen(tenant)).tenant) as connection:
-        found = read_unused(connection, *_period(since, until), rate_id)
-    _print("rate_id", list(found.values()), as_json)
+    _print("rate_id", unbilled(engine, context(engine, chosen(tenant)), *_period(since, until), rate_id), as_json)
 
 
 def told(done: Billed) -> None:
     """What a run wrote and what it could not; exit code 1 where something has no bill."""
-    sums = ", ".join(f"{format_plain(from_line(units))} {currency}" for currency, units in sorted(done.totals.items()))
+    said = described(done, ReadCosts())
+    sums = ", ".join(f"{amount} {currency}" for currency, amount in said["totals"].items())
     click.echo(
         f"hours: {done.written} written ({done.replaced} in place of another bill), {done.unchanged} as before, "
         f"{done.kept} imported ones kept; {sums or 'nothing'} in all"
     )
-    counted = Counter((one.pool_id, one.reason, one.detail) for one in done.missing)
-    for (pool_id, reason, detail), hours in sorted(counted.items()):
-        click.echo(f"{pool_id}: {hours} hours without a bill: {reason} ({detail})", err=True)
-    for left in done.unplaced:
-        lines = ", ".join(map(str, left.lines[:5])) + (" ..." if len(left.lines) > 5 else "")
-        click.echo(f"{left.pool_id}: {format_exact(left.amount)} has no place: {left.reason} (lines {lines})", err=True)
+    for one in said["missing"]:
+        click.echo(
+            f"{one['pool_id']}: {one['hours']} hours without a bill: {one['reason']} ({one['detail']})", err=True
+        )
+    for one in said["unplaced"]:
+        lines = ", ".join(map(str, one["lines"][:5])) + (" ..." if len(one["lines"]) > 5 else "")
+        click.echo(f"{one['pool_id']}: {one['amount']} has no place: {one['reason']} (lines {lines})", err=True)
     if done.missing or done.unplaced:
         sys.exit(FAILURE)
 
@@ -91,18 +91,17 @@ def _period(since: str, until: str) -> tuple[datetime, datetime]:
     return first, last
 
 
-def _print(subject: str, found: list[BilledHour], as_json: bool) -> None:
-    rows: list[dict[str, Any]] = [{subject: one.subject} | billed_json(one) for one in found]
+def _print(subject: str, rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         dump(rows)
         return
     totals: Counter[str] = Counter()
-    for one, row in zip(found, rows, strict=True):
-        totals[one.billing_currency] += one.amount
+    for row in rows:
+        totals[row["billing_currency"]] += to_line(Decimal(row["amount"]))
         hours = "unknown" if row["gpu_hours"] is None else row["gpu_hours"]
+        source = f"{row['source']} {row['source_id']}" if row["source_id"] else row["source"]
         click.echo(
-            f"{one.subject}\t{row['hour']}\t{row['amount']} {row['billing_currency']}\t{hours} GPU-hours\t"
-            f"{row['source']}{' ' + one.source_id if one.source_id else ''}"
+            f"{row[subject]}\t{row['hour']}\t{row['amount']} {row['billing_currency']}\t{hours} GPU-hours\t{source}"
         )
     for currency, units in sorted(totals.items()):
         click.echo(f"total\t{len(rows)} hours\t{format_plain(from_line(units))} {currency}")

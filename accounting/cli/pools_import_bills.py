@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
-from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -15,10 +13,8 @@ from accounting.cli.prices_options import actor
 from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.errors import InvalidInput
 from accounting.ledger.pool_bill_imports import import_bills
-from accounting.money import format_exact
 from accounting.selfhosted.imports import focus
 from accounting.selfhosted.imports.cost_file import read_cost_file
-from accounting.selfhosted.imports.read_costs import ReadCosts
 from accounting.storage.engine import app_engine
 from accounting.storage.pool_bills import CSV, FOCUS
 from accounting.storage.tenants import context
@@ -51,7 +47,9 @@ def import_bills_(file: Path, form: str, resources: tuple[str, ...], cost_column
     engine = app_engine()
     read = read_cost_file(file.read_text(encoding="utf-8-sig"), file.name, form, _mapped(resources), cost_column)
     done = import_bills(engine, context(engine, chosen(tenant)), read, form, file.name, actor())
-    _tell_left_out(read)
+    for left in read.left_out_sums():
+        service = left["service"] or "no service"
+        click.echo(f"left out: {left['reason']}\t{service}\t{left['rows']} rows\t{left['amount']} {left['currency']}")
     for one in read.rejected[:_SHOWN]:
         click.echo(f"line {one['line']}: {one['field']}={one['value']!r}: {one['reason']}", err=True)
     if len(read.rejected) > _SHOWN:
@@ -59,16 +57,6 @@ def import_bills_(file: Path, form: str, resources: tuple[str, ...], cost_column
     told(done)
     if read.rejected:
         sys.exit(FAILURE)
-
-
-def _tell_left_out(read: ReadCosts) -> None:
-    """Sums by reason and service of what is no pool's, so that file = bills + left out can be checked."""
-    sums: dict[tuple[str, str, str], list[Fraction]] = defaultdict(list)
-    for one in read.left_out:
-        sums[one.reason, one.service, one.currency].append(one.amount)
-    for (reason, service, currency), amounts in sorted(sums.items()):
-        total = format_exact(sum(amounts, Fraction(0)))
-        click.echo(f"left out: {reason}\t{service or 'no service'}\t{len(amounts)} rows\t{total} {currency}")
 
 
 def _mapped(resources: tuple[str, ...]) -> dict[str, str]:

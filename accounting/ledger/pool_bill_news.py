@@ -9,8 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
+from accounting.money import format_exact, format_plain, from_line
 from accounting.selfhosted.bills import Missing
+from accounting.selfhosted.imports.read_costs import ReadCosts
 from accounting.selfhosted.spread import Unplaced
 from accounting.storage.pool_bills import SCHEDULE, BilledHour
 
@@ -64,6 +67,26 @@ def news(
         if key not in found and key not in unknown and old.source == SCHEDULE and old.amount:
             result.written, result.replaced = result.written + 1, result.replaced + 1
             yield BilledHour(*key, 0, old.billing_currency, 0, SCHEDULE, None, None if old.parts is None else [])
+
+
+def described(done: Billed, read: ReadCosts | None = None) -> dict[str, Any]:
+    """A run as JSON; with `read`, an import: also every row of the file that became no bill."""
+    hours = Counter((one.pool_id, one.reason, one.detail) for one in done.missing)
+    counts = {name: getattr(done, name) for name in ("written", "replaced", "unchanged", "kept")}
+    found: dict[str, Any] = counts | {
+        "totals": {currency: format_plain(from_line(units)) for currency, units in sorted(done.totals.items())},
+        "missing": [
+            {"pool_id": pool_id, "reason": reason, "detail": detail, "hours": count}
+            for (pool_id, reason, detail), count in sorted(hours.items())
+        ],
+    }
+    if read is None:
+        return found
+    unplaced = [
+        {"pool_id": one.pool_id, "reason": one.reason, "amount": format_exact(one.amount), "lines": list(one.lines)}
+        for one in done.unplaced
+    ]
+    return found | {"unplaced": unplaced, "left_out": read.left_out_sums(), "rejected": read.rejected}
 
 
 def _same(old: BilledHour, new: BilledHour) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sqlalchemy import Connection, Engine
 
@@ -15,11 +15,17 @@ from accounting.selfhosted.rates import moment, us
 from accounting.selfhosted.schedule import schedule
 from accounting.storage import gpu_rates, pools
 from accounting.storage.engine import transaction
-from accounting.storage.pool_bills import SCHEDULE, BilledHour, append, begin, gpu_hours, read_bills, read_unused
+from accounting.storage.pool_bills import (
+    LONGEST,
+    SCHEDULE,
+    BilledHour,
+    append,
+    begin,
+    gpu_hours,
+    read_bills,
+    read_unused,
+)
 from accounting.tenant import TenantContext
-
-LONGEST = timedelta(days=400)
-"""Billed at once at most, so that one call can't run for hours."""
 
 
 def bill_schedule(

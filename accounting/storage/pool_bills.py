@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, text
+from sqlalchemy import Connection, Engine, Table, insert, text
 
+from accounting.errors import InvalidInput
 from accounting.money import format_plain, from_line, to_line
 from accounting.selfhosted.pool import HOUR_US
+from accounting.storage.engine import read_only
 from accounting.storage.tables import pool_bills, unused_gpu_hours
 from accounting.tenant import TenantContext
 
 SCHEDULE, CSV, FOCUS = "schedule", "csv", "focus"
+LONGEST = timedelta(days=400)
+"""Billed or answered at once at most, so that one call can't run for hours."""
 _BILLS = text(
     """
     SELECT DISTINCT ON (pool_id, hour) * FROM pool_bills
@@ -78,6 +82,33 @@ def read_unused(
     return {(row.rate_id, row.hour): _billed(row.rate_id, row, None) for row in rows}
 
 
+def billed(
+    engine: Engine, context: TenantContext, since: datetime, until: datetime, pool_id: str | None = None
+) -> list[dict[str, Any]]:
+    """Bills of hours as JSON, by pool and hour. Raises InvalidInput for a period that can't be used."""
+    _check_period(since, until)
+    with read_only(engine, context.tenant) as connection:
+        found = read_bills(connection, since, until, pool_id)
+    return [{"pool_id": one.subject} | billed_json(one) for one in found.values()]
+
+
+def unbilled(
+    engine: Engine, context: TenantContext, since: datetime, until: datetime, rate_id: str | None = None
+) -> list[dict[str, Any]]:
+    """Unused capacity as JSON, by rate and hour. Raises InvalidInput for a period that can't be used."""
+    _check_period(since, until)
+    with read_only(engine, context.tenant) as connection:
+        found = read_unused(connection, since, until, rate_id)
+    return [{"rate_id": one.subject} | billed_json(one) for one in found.values()]
+
+
+def _check_period(since: datetime, until: datetime) -> None:
+    if until <= since:
+        raise InvalidInput("to", until.isoformat(), f"must be after {since.isoformat()}")
+    if until - since > LONGEST:
+        raise InvalidInput("to", until.isoformat(), f"at most {LONGEST.days} days are answered at once")
+
+
 def append(
     connection: Connection, context: TenantContext, hours: Sequence[BilledHour], actor: str, at: datetime
 ) -> None:
@@ -99,8 +130,7 @@ def billed_json(one: BilledHour) -> dict[str, Any]:
         "gpu_hours": None if one.gpu_us is None else format_plain(gpu_hours(one.gpu_us)),
         "source": one.source,
         "source_id": one.source_id,
-        "parts": one.parts,
-    }
+    } | ({} if one.parts is None else {"parts": one.parts})
 
 
 def gpu_hours(gpu_us: int) -> Decimal:

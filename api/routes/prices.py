@@ -14,6 +14,7 @@ from accounting.storage import price_decisions, price_entry, price_imports, pric
 from accounting.storage.engine import owner_engine
 from accounting.storage.tenants import Principal
 from api.deps import AdminKey, ServiceDep, ViewerKey
+from api.moments import moment
 from api.openapi import problems
 from api.schemas_prices import (
     Decided,
@@ -56,8 +57,8 @@ def get_prices(
         principal.tenant,
         seller=seller,
         model=model,
-        on=_moment("on", on),
-        known_at=_moment("known_at", known_at),
+        on=moment("on", on),
+        known_at=moment("known_at", known_at),
     )
     return PriceList.model_validate({"prices": rows})
 
@@ -77,8 +78,8 @@ def get_history(
         principal.tenant,
         model,
         seller=seller,
-        on=_moment("on", on),
-        known_at=_moment("known_at", known_at),
+        on=moment("on", on),
+        known_at=moment("known_at", known_at),
     )
     return PriceHistory(rows=[SaidRow(**row) for row in rows])
 
@@ -119,9 +120,9 @@ def get_diff(
     seller: Name = None,
 ) -> PriceDiff:
     """What changed between the book as known at one moment and at another (default: now)."""
-    since = _moment("known_at", known_at)
+    since = moment("known_at", known_at)
     assert since is not None
-    found = price_views.difference(service.engine, principal.tenant, since, _moment("until", until), seller)
+    found = price_views.difference(service.engine, principal.tenant, since, moment("until", until), seller)
     return PriceDiff.model_validate(found)
 
 
@@ -202,18 +203,3 @@ def _day(text: str | None) -> date:
         return datetime.now(UTC).date() if text is None else date.fromisoformat(text)
     except ValueError as error:
         raise InvalidInput("as_of", text, "is no day such as 2026-11-28") from error
-
-
-def _moment(name: str, text: str | None) -> datetime | None:
-    try:
-        found = None if text is None else datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInput(name, text, "is no day or moment such as 2026-07-31T12:00:00Z") from error
-    if found is None:
-        return None
-    if found.tzinfo is None and found.time() != datetime.min.time():
-        raise InvalidInput(name, text, "a time of day needs its offset, such as Z")
-    try:
-        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
-    except OverflowError as error:
-        raise InvalidInput(name, text, "lies beyond the calendar") from error

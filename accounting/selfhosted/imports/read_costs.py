@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from accounting.errors import InvalidInput
+from accounting.money import format_exact
 from accounting.selfhosted.spread import ImportedCost
 
 
@@ -37,6 +39,18 @@ class ReadCosts:
     currencies: dict[int, str] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)
+
+    def left_out_sums(self) -> list[dict[str, Any]]:
+        """What is no pool's by reason, service and currency, so that file = bills + left out can be checked."""
+        groups: dict[tuple[str, str, str], list[Fraction]] = defaultdict(list)
+        for one in self.left_out:
+            groups[one.reason, one.service, one.currency].append(one.amount)
+        names = ("reason", "service", "currency")
+        return [
+            dict(zip(names, key, strict=True))
+            | {"rows": len(amounts), "amount": format_exact(sum(amounts, Fraction(0)))}
+            for key, amounts in sorted(groups.items())
+        ]
 
     def reject(self, line: int, error: InvalidInput) -> None:
         """Names a row that can't be used."""

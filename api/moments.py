@@ -1,0 +1,31 @@
+"""Which moment does a text in a query or a body mean?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from accounting.errors import InvalidInput
+
+
+def moment(name: str, text: str | None) -> datetime | None:
+    """An instant in UTC; a day is its first instant. Raises InvalidInput for what is neither."""
+    try:
+        found = None if text is None else datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidInput(name, text, "is no day or moment such as 2026-07-31T12:00:00Z") from error
+    if found is None:
+        return None
+    if found.tzinfo is None and found.time() != datetime.min.time():
+        raise InvalidInput(name, text, "a time of day needs its offset, such as Z")
+    try:
+        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidInput(name, text, "lies beyond the calendar") from error
+
+
+def instant(name: str, text: str) -> datetime:
+    """The same of a text that must be there."""
+    found = moment(name, text)
+    if found is None:
+        raise InvalidInput(name, text, "a day or a moment is expected")
+    return found
