@@ -7,6 +7,7 @@ import click
 from probe.curve.push import push_command
 from probe.http.cli import http_command
 from probe.measure.cli import drift_command, run_command
+from probe.quality.cli import quality_command
 from probe.server.cli import serve
 from probe.study.cli import study_command
 
@@ -24,3 +25,4 @@ probe.add_command(drift_command)
 probe.add_command(push_command)
 probe.add_command(http_command)
 probe.add_command(study_command)
+probe.add_command(quality_command)
