@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from api.schemas import Answer, Money, UnitPrice
+from api.schemas_explain_pool import Estimate, ExplainedPoolHour
 
 
 class ExplainedCosts(Answer):
@@ -123,3 +124,5 @@ class Explanation(Answer):
     components: list[ExplainedComponent]
     lines: list[ExplainedLine]
     settlement: list[ExplainedSettlement]
+    pools: list[ExplainedPoolHour] = Field(description="a part each pool hour that charged the event")
+    estimate: Estimate | None = Field(description="while the event waits for its pool's hour")

@@ -11,6 +11,7 @@ from accounting.cli.group import FAILURE, example
 from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.ledger.check import check as compare
 from accounting.ledger.check import differences
+from accounting.ledger.pool_check import check_pools
 from accounting.storage.engine import app_engine
 from accounting.storage.tenants import context
 
@@ -21,15 +22,18 @@ from accounting.storage.tenants import context
 def check(month: datetime | None, tenant: str | None) -> None:
     """Compare both rollups, the ledger and the sum of its components for every month, to the last digit.
 
-    Prints each difference and exits 1 where there is one.
+    The lines of every settled pool hour must add up to its bill, in each basis. Prints each difference and exits 1 where there is one.
     """
     engine = app_engine()
-    lines = compare(engine, context(engine, chosen(tenant)), month.date() if month else None)
-    found = differences(lines)
-    for line in found:
-        click.echo(line.describe())
+    asked, only = context(engine, chosen(tenant)), month.date() if month else None
+    lines, hours = compare(engine, asked, only), check_pools(engine, asked, only)
+    found = [line.describe() for line in differences(lines)] + [hour.describe() for hour in hours if hour.differs]
+    for description in found:
+        click.echo(description)
     if found:
         sys.exit(FAILURE)
     months = sorted({f"{line.booking_period:%Y-%m}" for line in lines})
     span = f"{months[0]} to {months[-1]}" if months else "nothing is booked"
     click.echo(f"exact: rollups = ledger = sum of components; {len(lines)} figures, {span}")
+    if hours:
+        click.echo(f"exact: {len(hours)} pool hours, lines = bill in every basis")

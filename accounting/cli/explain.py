@@ -59,9 +59,42 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         run = f", run {line['run_id']}" if line["run_id"] else ""
         why = f", {line['reason']}" if line["reason"] else ""
         yield f"line        {line['charge_id']}: {kind}, {line['charge_status']}{why}{run}: {_costs(line)}"
+    for part in found["pools"]:
+        yield from _pool_hour(part)
+    if found["estimate"] is not None:
+        estimate = found["estimate"]
+        yield (
+            f"estimate    {estimate['cost']} {estimate['billing_currency']} in a full batch on curve {estimate['curve_id']}; in no total"
+        )
     for line in found["settlement"]:
         yield (
             f"settlement  {line['policy']} ({line['reason']}) on all of the day's usage of this user and model: {_costs(line)}"
+        )
+
+
+def _pool_hour(part: dict[str, Any]) -> Iterator[str]:
+    """What one hour of a pool made of the event: its seconds, then its part of the bill."""
+    quality = part["quality"] or part["reason"] or "no share"
+    yield f"pool        {part['pool_id']} {part['hour']}, curve {part['curve_id']}, policy {part['policy']}, {quality}"
+    if part["share_seconds"] is not None:
+        yield (
+            f"  seconds   {part['share_seconds']:.9g} = own prefill {part['own_prefill_seconds']:.9g} + own decode "
+            f"{part['own_decode_seconds']:.9g} + shared {part['shared_seconds']:.9g} + experts {part['expert_seconds']:.9g}"
+        )
+        yield (
+            f"            prefill {part['prefill_seconds']:.9g}, decode {part['decode_seconds']:.9g}; {part['steps']:.6g} steps of "
+            f"{part['mean_batch']:.4g} requests, {part['kv_share']:.2%} of the cache held"
+        )
+    if part["direct_cost"] is not None:
+        yield (
+            f"  cost      direct {part['direct_cost']} + gap {part['gap_cost']} = attributed {part['attributed_cost']}; "
+            f"+ idle {part['idle_cost']} = fully loaded {part['fully_loaded_cost']} {part['billing_currency']}"
+        )
+    hour = part["pool_hour"]
+    if hour is not None:
+        yield (
+            f"  hour      bill {hour['bill']} = direct {hour['direct']} + gap {hour['gap']} + idle {hour['idle']}; "
+            f"{hour['replica_seconds']:g} replica-seconds, {hour['in_flight_seconds']:g} in flight"
         )
 
 

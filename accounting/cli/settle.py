@@ -19,10 +19,13 @@ from accounting.storage.tenants import context
 def settle(run_id: str | None, tenant: str | None) -> None:
     """Append the charges that depend on other events. Safe to run again: nothing is appended twice.
 
-    That is what contracts make of usage (volume tiers, commitments, credits); the run also counts what still waits, by deployment.
+    That is what contracts make of usage (volume tiers, commitments, credits), and the hours of pools whose bill is in. The run also
+    counts what still waits, by deployment, with an estimate that stands in no total.
     """
     engine = app_engine()
     summary = run(engine, context(engine, chosen(tenant)), run_id=run_id)
     click.echo(f"run {summary['run_id']}: {summary['charges']} charges appended")
     for deployment, events in summary["subjects"].items():
-        click.echo(f"pending\t{deployment or '(no deployment)'}\t{events}")
+        waiting = summary["estimates"].get(deployment, {"cost": None})
+        about = "" if waiting["cost"] is None else f"\tabout {waiting['cost']} {waiting['billing_currency']}"
+        click.echo(f"pending\t{deployment or '(no deployment)'}\t{events}{about}")

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, text
 
 from accounting.errors import NotFound
+from accounting.ledger.explain_pool import explain_pools
 from accounting.ledger.held import COSTS, Held, held
 from accounting.ledger.newest import newest_row
 from accounting.ledger.read import Prices, components_of, prices_of, stated
@@ -66,7 +67,7 @@ def explain(engine: Engine, context: TenantContext, event_id: str) -> dict[str, 
     Keys: event (as logged), outcome (status, reason, basis, currency and the four costs, corrections included), matched (names),
     conditions (what decided among the model's rows), list_price and contracted_price (the price rows), components (a class each:
     quantity times list and contracted price), lines (of the ledger, oldest first), settlement (what contracts made of the whole
-    day of this user and model, of which the event is a part).
+    day of this user and model, of which the event is a part), pools and estimate (explain_pool.py).
     """
     with read_only(engine, context.tenant) as connection:
         row = newest_row(connection, context.tenant, event_id)
@@ -80,6 +81,7 @@ def explain(engine: Engine, context: TenantContext, event_id: str) -> dict[str, 
         prices = prices_of(connection, found.sku_price_id)
         list_prices = prices_of(connection, found.list_sku_price_id)
         settled = connection.execute(_SETTLED, _group(context, row, found)).all()
+        hosted = explain_pools(connection, context, row, found.later, found.status)
     return {
         "event": {
             "event_id": row.event_id,
@@ -103,6 +105,7 @@ def explain(engine: Engine, context: TenantContext, event_id: str) -> dict[str, 
         "components": _components(row, prices, list_prices),
         "lines": [_first_line(row), *(_line(line) for line in found.later)],
         "settlement": [_settled(line) for line in settled],
+        **hosted,
     }
 
 

@@ -18,6 +18,7 @@ from sqlalchemy.dialects.postgresql import insert
 from accounting.errors import Busy, InvalidInput
 from accounting.ledger import rollups
 from accounting.ledger.charge_line import NewCharge, Settler
+from accounting.ledger.pending import estimates
 from accounting.ledger.settlers import SETTLERS
 from accounting.storage.engine import transaction
 from accounting.storage.tables import charges, settlement_runs
@@ -33,7 +34,8 @@ def settle(
 ) -> dict[str, Any]:
     """Runs the settlement of a tenant; with the `run_id` of an earlier run, replays it.
 
-    Returns {"run_id", "started_at", "finished_at", "subjects": {deployment: pending events left}, "charges": lines appended}.
+    Returns {"run_id", "started_at", "finished_at", "subjects": {deployment: pending events left}, "estimates": of these by pool
+    (pending.py), "charges": lines appended}.
     Raises Busy while another run of the tenant is at work, InvalidInput for an empty run_id.
     """
     if run_id is not None and not run_id.strip():
@@ -45,10 +47,11 @@ def settle(
             raise Busy(f"another settlement run of tenant {context.tenant} is at work", retry_after=60)
         appended = sum(_append(connection, context, name, settler(connection, context)) for settler in settlers)
         pending = _pending(connection, context)
+        waiting = estimates(connection, context, [pool for pool in pending if pool])
         finished = datetime.now(UTC)
         record_run(connection, context, name, started, finished, sum(pending.values()), appended)
     times = {"started_at": started.isoformat(), "finished_at": finished.isoformat()}
-    return {"run_id": name, **times, "subjects": pending, "charges": appended}
+    return {"run_id": name, **times, "subjects": pending, "estimates": waiting, "charges": appended}
 
 
 def new_run_id(started: datetime) -> str:

@@ -101,6 +101,12 @@ def test_the_plans_and_their_subscribers_are_those_by_hand(company: Company) -> 
     assert {plan: _figures(row) for plan, row in rows.items()} == _expected("margin_by_plan")
 
 
+def test_what_plans_bring_every_month_is_the_one_by_hand(company: Company) -> None:
+    """30 April. Pro: ann, ben, dan, gus, kim 30 each, eve 292 / 12. Team: cyd, jon, lee 45, ivy 90, fay comped."""
+    rows = {row["plan"]: row["monthly_recurring"] for row in company.report("plan-profitability").rows if row["plan"]}
+    assert rows == {"free": 0, "pro": Decimal("174.333333333333333"), "team": 225}
+
+
 def test_the_loss_making_subscribers_are_named_worst_first(company: Company) -> None:
     rows = _section(company.report("plan-profitability"), "loss_making")
     assert [(row["plan"], row["user_id"], row["margin"], row["note"]) for row in rows] == [

@@ -92,7 +92,7 @@ def test_a_charge_says_what_it_was_worked_out_from(world: PoolWorld) -> None:
 
 
 def test_the_events_are_priced_once_and_nothing_waits(world: PoolWorld) -> None:
-    assert world.statuses() == {("priced", None): 3}
+    assert world.statuses() == {"priced": 3}
 
 
 def test_running_again_appends_nothing(world: PoolWorld) -> None:

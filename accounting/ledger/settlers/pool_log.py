@@ -50,7 +50,7 @@ CROSS JOIN LATERAL generate_series({HOUR.format(moment="span.began")}, span.ende
 {_WHERE} AND hours.hour >= :since AND hours.hour < :until
 GROUP BY 1
 """
-_INPUT = (
+INPUT = (
     "e.uncached_input_tokens + e.cache_read_tokens + e.cache_write_5m_tokens + e.cache_write_1h_tokens + "
     "e.cache_write_30m_tokens + e.cache_write_12h_tokens + e.cache_write_tokens"
 )
@@ -63,12 +63,12 @@ def _micros(name: str) -> str:
 
 _LOG = f"""
 SELECT e.event_id, e.revision, e.{{replica}} AS replica, e.status, e.usage_known, e.cache_read_known, e.deployment, odd,
-       coalesce(e.context_tokens, {_INPUT}) AS context, e.cache_read_tokens AS cached, e.output_tokens AS output,
+       coalesce(e.context_tokens, {INPUT}) AS context, e.cache_read_tokens AS cached, e.output_tokens AS output,
        e.accepted_steps, e.queue_ms, {", ".join(_micros(name) for name in ("prefill_started_at", "first_token_at", "completed_at"))},
        e.occurred_at AS at, {_micros("occurred_at")}, e.booking_period,
        coalesce(e.response_model, e.model) AS model, e.purpose, e.account_id, e.user_id, e.feature,
        e.seller, e.charge_status, e.reason AS first_reason, e.billing_currency,
-       e.uncached_input_tokens, e.cache_read_tokens, {_INPUT} - e.uncached_input_tokens - e.cache_read_tokens AS cache_write_tokens
+       e.uncached_input_tokens, e.cache_read_tokens, {INPUT} - e.uncached_input_tokens - e.cache_read_tokens AS cache_write_tokens
 {_FROM} {_WHERE} ORDER BY e.event_id
 """
 

@@ -173,6 +173,12 @@ def _cells(hours: Sequence[datetime], members: Sequence[Membership], codes: dict
     return Cells(hour_of, replica, start, end, np.ones(len(rows), np.int64))
 
 
+def capacity_us(hour: datetime, members: Sequence[Membership]) -> int:
+    """Replica-microseconds of an hour that members were there."""
+    found = _stretches(hour, members, replica_codes(members), False)
+    return sum(_micros(high) - _micros(low) for _, low, high in found)
+
+
 def _micros(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 

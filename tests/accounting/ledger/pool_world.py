@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from itertools import count
 from typing import Any
 
 from sqlalchemy import insert, text
 
 from accounting.ledger.check import check, differences
+from accounting.ledger.pool_check import check_pools
+from accounting.ledger.revise import revise
 from accounting.ledger.settle import settle
 from accounting.ledger.settlers.open_month import Closed
 from accounting.ledger.settlers.pools import settle_pools
 from accounting.pipeline import ingest
+from accounting.pricing.book import PriceBook
 from accounting.selfhosted.curve_json import dump_curve
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
 from accounting.storage.curves import record_curve
@@ -50,6 +55,12 @@ SETTINGS = PoolSettings(
 BASES = ("effective_cost", "direct_cost", "fully_loaded_cost")
 
 
+@cache
+def _book(database: Database) -> PriceBook:
+    create_tenant(database.owner, "books", "Books")
+    return load_book(database.app, "books")
+
+
 @dataclass
 class PoolWorld:
     """Attributes: database, tenant; settings: of the pools, by id."""
@@ -67,6 +78,15 @@ class PoolWorld:
         record_curve(database.app, world.tenant, dump_curve(CURVE), "test")
         world.pool(replicas, **settings)
         return world
+
+    @property
+    def book(self) -> PriceBook:
+        """The list's prices; the tenants of these tests have no others."""
+        return _book(self.database)
+
+    def revise(self, one: dict[str, Any]) -> None:
+        """Replaces what is known of an event."""
+        revise(self.database.app, self.tenant, self.book, one["event_id"], json.dumps(one).encode())
 
     def pool(self, replicas: tuple[str, ...] = ("r0",), **settings: Any) -> None:
         """One more pool."""
@@ -86,8 +106,7 @@ class PoolWorld:
 
     def send(self, *events: dict[str, Any]) -> None:
         """Books events; all must be taken."""
-        book = load_book(self.database.app, self.tenant.tenant)
-        result = ingest(self.database.app, self.tenant, book, body(events), now=LATER)
+        result = ingest(self.database.app, self.tenant, self.book, body(events), now=LATER)
         assert result.accepted == len(events), result
 
     def settle(self, now: datetime = LATER, closed: Closed | None = None) -> int:
@@ -95,6 +114,7 @@ class PoolWorld:
         settlers = [lambda connection, tenant: settle_pools(connection, tenant, now=now, closed=closed)]
         appended: int = settle(self.database.app, self.tenant, settlers=settlers)["charges"]
         assert [line.describe() for line in differences(check(self.database.app, self.tenant))] == []
+        assert [hour.describe() for hour in check_pools(self.database.app, self.tenant) if hour.differs] == []
         return appended
 
     def query(self, sql: str, **values: Any) -> list[Any]:
@@ -133,13 +153,15 @@ class PoolWorld:
         )
         return Decimal(amount)
 
-    def statuses(self) -> dict[tuple[str, str | None], int]:
-        """(status, reason of an unpriced line) -> events, by the ledger."""
-        rows = self.query(
-            "SELECT charge_status, CASE WHEN charge_status = 'unpriced' THEN reason END, sum(events)::int FROM ledger "
-            "GROUP BY 1, 2 HAVING sum(events) <> 0"
-        )
-        return {(status, reason): events for status, reason, events in rows}
+    def statuses(self) -> dict[str, int]:
+        """Status -> events, by the ledger."""
+        rows = self.query("SELECT charge_status, sum(events)::int FROM ledger GROUP BY 1 HAVING sum(events) <> 0")
+        return dict(rows)
+
+    def reasons(self) -> set[str]:
+        """Why events are unpriced."""
+        query = "SELECT reason FROM charges WHERE subject_kind = 'event' AND charge_status = 'unpriced' AND events = 1"
+        return {row[0] for row in self.query(query)}
 
 
 def moment(text: str) -> datetime:

@@ -1,0 +1,363 @@
+"""Do pool hours stay exact whatever comes late, twice, in another order, or is taken back?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+
+from accounting.ledger.revise import void
+from accounting.selfhosted.pool_settings import Membership
+from accounting.storage.pools import record_member, record_pool
+from tests.accounting.ledger.pool_world import LATER, POOL, PoolWorld, moment, request
+from tests.conftest import Database
+
+pytestmark = pytest.mark.storage
+TEN, ELEVEN = "01T10", "01T11"
+BILL = Decimal("2.49")
+
+Make = Callable[..., PoolWorld]
+
+
+@pytest.fixture
+def make(database: Database) -> Make:
+    """Makes a tenant with one pool."""
+
+    def made(*replicas: str, **settings: object) -> PoolWorld:
+        return PoolWorld.make(database, replicas or ("r0",), **settings)
+
+    return made
+
+
+def a(**changes: object) -> dict[str, object]:
+    return request("a", "10:00:00", "10:00:01", "10:00:03", **changes)
+
+
+def b(**changes: object) -> dict[str, object]:
+    return request("b", "10:00:01", "10:00:02", "10:00:04", **changes)
+
+
+def test_an_hour_waits_for_its_bill_and_a_quarter_of_an_hour(make: Make) -> None:
+    world = make()
+    world.send(a())
+    assert world.settle() == 0
+    world.bill("2.49", TEN)
+    assert world.settle(now=datetime(2026, 10, 1, 11, 14, 59, tzinfo=UTC)) == 0
+    assert world.statuses() == {"pending_settlement": 1}
+    assert world.settle(now=datetime(2026, 10, 1, 11, 15, tzinfo=UTC)) > 0
+    assert world.statuses() == {"priced": 1}
+
+
+def test_a_late_event_before_the_close_corrects_each_changed_event_once(make: Make) -> None:
+    world = make()
+    world.send(a(), request("far", "10:40:00", "10:40:01", "10:40:03"))
+    world.bill("2.49", TEN)
+    world.settle()
+    first = world.costs(TEN, "direct_cost")
+    world.send(b())
+    world.settle()
+    assert world.totals(TEN) == {BILL}
+    second = world.costs(TEN, "direct_cost")
+    assert second["a"] < first["a"], "a shares its steps with b now"
+    assert second["far"] == first["far"]
+    corrections = world.query(
+        "SELECT subject_id, count(*) FROM charges WHERE class = 'Correction' AND subject_kind = 'event' GROUP BY 1 ORDER BY 1"
+    )
+    assert corrections == [("a", 1), ("far", 1)], "the gap of each moved too"
+    assert world.statuses() == {"priced": 3}
+    assert world.settle() == 0
+
+
+def test_the_order_of_arrival_does_not_matter(make: Make) -> None:
+    sent = [
+        a(),
+        b(),
+        request("c", "10:59:58", "10:59:59", "11:00:05"),
+        request("d", "11:00:00", "11:00:02", "11:00:04"),
+    ]
+    together, apart = make(), make()
+    together.send(*sent)
+    together.bill("2.49", TEN, ELEVEN)
+    together.settle()
+    apart.bill("2.49", ELEVEN)
+    apart.send(sent[2])
+    apart.settle()
+    apart.bill("9.00", TEN)
+    for one in (sent[3], sent[0], sent[1]):
+        apart.settle()
+        apart.send(one)
+    apart.bill("2.49", TEN)
+    apart.settle()
+    for hour in (TEN, ELEVEN):
+        assert apart.totals(hour) == together.totals(hour) == {BILL}
+        for basis in ("effective_cost", "direct_cost", "fully_loaded_cost"):
+            assert apart.costs(hour, basis) == together.costs(hour, basis)
+    assert apart.statuses() == together.statuses() == {"priced": 4}
+
+
+def test_a_void_gives_its_charges_to_the_gap_and_the_next_run_shares_it_anew(make: Make) -> None:
+    world, other = make(), make()
+    world.send(a(), b())
+    world.bill("2.49", TEN)
+    world.settle()
+    void(world.database.app, world.tenant, "b", "a test")
+    assert world.totals(TEN) == {BILL}
+    assert world.hour_line(TEN, "gap") > 0
+    assert world.settle() > 0
+    other.send(a())
+    other.bill("2.49", TEN)
+    other.settle()
+    assert world.costs(TEN)["a"] == other.costs(TEN)["a"]
+    assert (world.costs(TEN)["b"], world.hour_line(TEN, "gap"), world.totals(TEN)) == (0, 0, {BILL})
+    assert world.statuses() == {"priced": 1}
+    assert world.settle() == 0
+
+
+def test_voiding_a_request_across_hours_takes_back_both(make: Make) -> None:
+    world = make()
+    world.send(request("long", "10:59:58", "10:59:59", "11:00:05"))
+    world.bill("2.49", TEN, ELEVEN)
+    world.settle()
+    assert world.costs(TEN)["long"] > 0
+    assert world.costs(ELEVEN)["long"] > 0
+    answer = void(world.database.app, world.tenant, "long", "a test")
+    assert (world.costs(TEN)["long"], world.costs(ELEVEN)["long"]) == (0, 0)
+    assert len(answer["reversed_charge_ids"]) == 2
+    assert world.totals(TEN) == world.totals(ELEVEN) == {BILL}
+    world.settle()
+    assert world.totals(TEN) == world.totals(ELEVEN) == {BILL}
+    assert world.hour_line(TEN, "gap") + world.hour_line(TEN, "idle") == BILL
+
+
+def test_a_revision_is_settled_in_the_place_of_what_it_revises(make: Make) -> None:
+    world, other = make(), make()
+    world.send(a(), b())
+    world.bill("2.49", TEN)
+    world.settle()
+    shorter = b(usage={"output_tokens": 11})
+    world.revise(shorter)
+    assert world.totals(TEN) == {BILL}
+    assert world.statuses() == {"priced": 1, "pending_settlement": 1}
+    world.settle()
+    other.send(a(), shorter)
+    other.bill("2.49", TEN)
+    other.settle()
+    assert world.costs(TEN, "direct_cost") == other.costs(TEN, "direct_cost")
+    assert (world.totals(TEN), world.statuses()) == ({BILL}, {"priced": 2})
+
+
+def test_a_newer_bill_of_an_hour_takes_the_place_of_the_one_before(make: Make) -> None:
+    world = make()
+    world.send(a())
+    world.bill("2.49", TEN)
+    world.settle()
+    world.bill("0", TEN)
+    world.settle()
+    assert (world.totals(TEN), world.costs(TEN)) == ({Decimal(0)}, {"a": 0})
+    world.bill("3.00", TEN)
+    world.settle()
+    assert world.totals(TEN) == {Decimal(3)}
+    assert world.query("SELECT settlement, bill FROM settled_pool_hours") == [(3, Decimal(3))]
+
+
+def test_what_a_bill_has_below_the_scale_of_events_stays_with_the_idle_line(make: Make) -> None:
+    world = make()
+    world.send(a())
+    world.bill("2.490000000000000999", TEN)
+    world.settle()
+    assert world.totals(TEN) == {Decimal("2.490000000000000999")}
+    assert world.hour_line(TEN, "idle") % Decimal("1e-15") == Decimal("999e-18")
+    assert world.query("SELECT bill - direct - gap - idle FROM pool_hours") == [(Decimal(0),)]
+
+
+def test_a_request_across_the_edge_of_a_month_is_booked_in_both(make: Make) -> None:
+    world = make()
+    last, first = "2026-10-31T23:00:00Z", "2026-11-01T00:00:00Z"
+    world.send(request("x", "2026-10-31T23:59:57Z", "2026-10-31T23:59:58Z", "2026-11-01T00:00:02Z"))
+    world.bill("2.49", last, first)
+    world.settle()
+    rows = world.query(
+        "SELECT booking_period, sum(effective_cost) > 0, sum(events)::int FROM ledger WHERE subject_kind = 'event' GROUP BY 1 ORDER BY 1"
+    )
+    assert rows == [(date(2026, 10, 1), True, 1), (date(2026, 11, 1), True, 0)]
+    assert world.totals(last) == world.totals(first) == {BILL}
+
+
+def test_an_hour_without_requests_is_idle_and_unallocated(make: Make) -> None:
+    world = make()
+    world.bill("2.49", TEN)
+    world.settle()
+    assert world.hour_line(TEN, "idle") == world.hour_line(TEN, "idle", "fully_loaded_cost") == BILL
+    assert world.query("SELECT idle, unallocated_idle, calibration FROM pool_hours") == [(BILL, BILL, None)]
+
+
+def test_an_hour_with_a_bill_and_no_replica_is_idle_and_its_requests_are_unpriced(make: Make) -> None:
+    world = make()
+    early = "2026-09-30T10:00:00Z"
+    record_pool(
+        world.database.app,
+        world.tenant,
+        dataclasses.replace(world.settings[POOL], effective_from=datetime(2026, 9, 1, tzinfo=UTC)),
+        "test",
+    )
+    world.send(request("x", "2026-09-30T10:00:00Z", "2026-09-30T10:00:01Z", "2026-09-30T10:00:02Z"))
+    world.bill("2.49", early)
+    world.settle()
+    assert (world.hour_line(early, "idle"), world.totals(early)) == (BILL, {BILL})
+    assert (world.statuses(), world.reasons()) == ({"unpriced": 1}, {"replica_not_billed"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"usage": {"cache_read_tokens": None}}, "cached_tokens_unknown"),
+        ({"replica": "stranger"}, "replica_not_billed"),
+        ({"first_token_at": "2026-10-01T10:00:09Z"}, "times_contradict"),
+        ({"completed_at": "2026-10-02T10:00:02Z"}, "times_contradict"),
+        ({"usage": {"input_tokens": 0}}, "context_unknown"),
+        ({"context_tokens": 10, "usage": {"cache_read_tokens": 900}}, "cached_exceeds_context"),
+    ],
+)
+def test_a_request_that_can_carry_no_share_is_unpriced_with_its_reason(
+    make: Make, changes: dict[str, object], reason: str
+) -> None:
+    world = make()
+    world.send(a(), b(**changes))
+    world.bill("2.49", TEN)
+    world.settle()
+    assert (world.statuses(), world.reasons()) == ({"priced": 1, "unpriced": 1}, {reason})
+    assert (world.totals(TEN), list(world.costs(TEN))) == ({BILL}, ["a"])
+
+
+def test_what_becomes_known_by_a_revision_is_priced(make: Make) -> None:
+    world = make()
+    world.send(b(usage={"cache_read_tokens": None}))
+    world.bill("2.49", TEN)
+    world.settle()
+    world.revise(b())
+    world.settle()
+    assert world.statuses() == {"priced": 1}
+
+
+def test_an_unpriced_event_becomes_priced_when_its_replica_is_stated(make: Make) -> None:
+    world = make()
+    world.send(b(replica="r1"))
+    world.bill("2.49", TEN)
+    world.settle()
+    assert (world.statuses(), world.reasons()) == ({"unpriced": 1}, {"replica_not_billed"})
+    record_member(world.database.app, world.tenant, Membership(POOL, "r1", moment("01T00")), "test")
+    world.settle()
+    assert world.statuses() == {"priced": 1}
+    assert (world.totals(TEN), world.costs(TEN)["b"] > 0) == ({BILL}, True)
+
+
+def test_a_request_that_waits_in_one_hour_and_runs_in_the_next_owes_the_next(make: Make) -> None:
+    world = make()
+    world.send(request("x", "10:59:50", "11:00:05", "11:00:07"))
+    world.bill("2.49", TEN, ELEVEN)
+    world.settle()
+    assert world.costs(TEN) == {"x": 0}
+    assert world.costs(ELEVEN)["x"] > 0
+    assert world.query(
+        "SELECT date_part('hour', charge_period_start)::int FROM ledger WHERE events > 0 AND basis = 'attributed'"
+    ) == [(10,)]
+    assert world.totals(TEN) == world.totals(ELEVEN) == {BILL}
+
+
+def test_missing_times_and_replicas_are_estimated_and_the_hour_stays_exact(make: Make) -> None:
+    world = make("r0", "r1")
+    world.send(
+        a(), b(replica=None), request("c", "10:10:00", None, None), request("d", "11:10:00", "11:10:01", "11:10:02")
+    )
+    world.bill("2.49", TEN, ELEVEN)
+    world.settle()
+    assert world.totals(TEN) == world.totals(ELEVEN) == {BILL}
+    qualities = world.query(
+        "SELECT DISTINCT subject_id, quality FROM charges WHERE subject_kind = 'event' AND quality IS NOT NULL ORDER BY 1"
+    )
+    assert qualities == [("a", "estimated"), ("b", "estimated"), ("c", "estimated"), ("d", "measured")]
+    assert world.query("SELECT fluid, estimated FROM settled_pool_hours ORDER BY hour") == [(True, 3), (False, 0)]
+
+
+def test_a_missing_replica_is_shared_also_where_one_came_within_the_hour(make: Make) -> None:
+    world = make()
+    record_member(
+        world.database.app, world.tenant, Membership(POOL, "r1", datetime(2026, 10, 1, 10, 30, tzinfo=UTC)), "test"
+    )
+    world.send(a(replica=None), request("c", "10:40:00", "10:40:01", "10:40:02", replica="r1"))
+    world.bill("2.49", TEN)
+    world.settle()
+    assert (world.totals(TEN), world.statuses()) == ({BILL}, {"priced": 2})
+    assert world.query("SELECT capacity_us FROM pool_hours") == [(5_400_000_000,)]
+
+
+def test_a_disaggregated_request_is_charged_in_each_pool_for_its_phase(make: Make) -> None:
+    world = make(role="decode")
+    world.pool(("p0",), pool_id="prefill-1", role="prefill")
+    world.send(a(prefill_deployment="prefill-1", prefill_replica="p0"))
+    world.bill("2.49", TEN)
+    world.bill("1.80", TEN, pool="prefill-1")
+    world.settle()
+    assert world.totals(TEN) == {BILL}
+    assert world.totals(TEN, pool="prefill-1") == {Decimal("1.8")}
+    rows = world.query(
+        "SELECT deployment, (details->>'prefill_seconds')::float > 0, (details->>'decode_seconds')::float > 0, events::int FROM charges "
+        "WHERE subject_kind = 'event' AND basis = 'attributed' ORDER BY 1"
+    )
+    assert rows == [("pool-1", False, True, 1), ("prefill-1", True, False, 0)]
+    # By hand: a prompt of 1,000 alone, 0.010 + 0.021 s of 3,600 for 1.80; it is in flight there for the second to its
+    # first token, and the microsecond in which that falls.
+    assert world.costs(TEN, "direct_cost", "prefill-1") == {"a": 15_500_000_000}
+    assert world.costs(TEN, "effective_cost", "prefill-1") == {"a": 500_000_500_000}
+    # 100 steps alone from a context of 1,000: 1 + 0.010 + 0.010505 s for 2.49, over 2 s in flight from the first token.
+    assert world.costs(TEN, "direct_cost") == {"a": 705_849_291_667}
+    # Direct, gap and idle end on two thirds of a unit each: the two units left over go to the first two.
+    assert world.costs(TEN) == {"a": 705_849_291_667 + 677_484_041_667}
+
+
+def test_after_the_close_only_late_events_are_charged_against_the_gap_in_the_open_month(make: Make) -> None:
+    world = make()
+    world.send(a())
+    world.bill("2.49", TEN)
+    world.settle()
+    before = world.costs(TEN)
+    closed = date(2026, 10, 1).__eq__
+    world.send(b())
+    world.settle(closed=closed)
+    after = world.costs(TEN)
+    assert after["a"] == before["a"]
+    assert after["b"] > 0
+    assert world.totals(TEN) == {BILL}
+    assert world.hour_line(TEN, "gap") == -Decimal(after["b"]).scaleb(-15)
+    periods = world.query("SELECT DISTINCT booking_period FROM charges WHERE subject_id = 'b' AND basis = 'attributed'")
+    assert periods == [(date(2026, 11, 1),)]
+    assert world.query("SELECT bill - direct - gap - idle FROM settled_pool_hours") == [(Decimal(0),)]
+    assert world.settle(closed=closed) == 0
+
+
+def test_a_pool_pays_from_the_hour_in_which_its_settings_begin(make: Make) -> None:
+    world = make(effective_from=datetime(2026, 10, 1, 10, 30, tzinfo=UTC))
+    world.send(
+        request("early", "09:00:00", "09:00:01", "09:00:02"), request("late", "10:40:00", "10:40:01", "10:40:02")
+    )
+    world.bill("2.49", "01T09", TEN)
+    world.settle()
+    assert world.totals("01T09") == {None}
+    assert world.totals(TEN) == {BILL}
+    assert world.statuses() == {"pending_settlement": 1, "priced": 1}
+
+
+def test_two_runs_that_see_the_same_agree_whatever_the_day(make: Make) -> None:
+    """An hour settled with its neighbours is the hour settled alone."""
+    together, alone = make(), make()
+    for world in (together, alone):
+        world.send(a(), b(), request("c", "10:59:58", "10:59:59", "11:00:05"))
+        world.bill("2.49", TEN, ELEVEN)
+    together.settle()
+    alone.settle(now=datetime(2026, 10, 1, 11, 20, tzinfo=UTC))
+    alone.settle(now=LATER)
+    for hour in (TEN, ELEVEN):
+        assert together.costs(hour) == alone.costs(hour)
