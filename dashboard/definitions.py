@@ -8,6 +8,7 @@ DEFINITIONS = {
     "contracted_cost": "What it costs at the prices of the contract, before credits (FOCUS ContractedCost).",
     "billed_cost": "What the seller invoices; 0 for usage that a prepaid commitment covers (FOCUS BilledCost).",
     "cost_of_revenue": "Effective cost of requests that serve paying users: what the income statement calls cost of revenue.",
+    "net_revenue": "What was earned on the days of the period: subscriptions, invoice lines and use, less discounts and refunds.",
     "recognised_revenue": "What was earned on the days of the period: subscriptions, invoice lines and use, less discounts and refunds.",
     "gross_margin": "Recognised revenue less the effective cost of users' own requests, free and trial use included.",
     "gross_margin_pct": "Gross margin as a share of recognised revenue; unknown without revenue.",

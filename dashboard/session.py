@@ -58,6 +58,8 @@ def reader() -> Reader:
 
 def enter(key: str) -> dict[str, Any] | None:
     """Signs in with a key where it is good: who it is, else None. Raises ApiError where nobody could tell."""
+    if not key.isascii() or not key.isprintable() or not key:
+        return None  # no header could carry it
     try:
         me: dict[str, Any] = Api(Address.from_environment(), key).get("/v1/me").data
     except SignedOut:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, frame, session, states, url_state
+from dashboard import actions, frame, policies, session, states, url_state
 from dashboard.api import segment
 
 TABS = {"keys": "Keys", "people": "People", "plans": "Plans", "policies": "Policies"}
@@ -25,7 +25,7 @@ def page() -> None:
     if chosen in ("keys", "people") and not session.reader().may("admin"):
         states.empty("Only an admin key sees keys and people", "Ask whoever gave you yours.")
         return
-    {"keys": _keys, "people": _people, "plans": _plans, "policies": _policies}[chosen]()
+    {"keys": _keys, "people": _people, "plans": _plans, "policies": policies.show}[chosen]()
 
 
 def _keys() -> None:
@@ -150,32 +150,3 @@ def _plan_form() -> None:
 def _save_plan(plan: str, body: dict[str, Any]) -> str:
     told = session.reader().api.put(f"/v1/plans/{segment(plan)}", body)
     return f"Plan {told['plan']} is {told['display_name']}, kind {told['kind']}."
-
-
-def _policies() -> None:
-    answer = states.ask("/v1/cost-basis")
-    rules = answer.data["rules"]
-    st.subheader("Which cost is booked", anchor=False)
-    st.caption(
-        "Where a provider states its own cost beside the tokens: the calculated one, unless a rule says `reported`."
-    )
-    if rules:
-        frame.table(rules, [{"name": name, "kind": "text"} for name in rules[0]], "Rules by provider and surface")
-    else:
-        st.caption("No rule: the calculated cost is booked everywhere.")
-    frame.source(answer, "cost-basis", downloads=False)
-    if session.reader().may("admin"):
-        with st.form("cost-basis"):
-            at = st.columns(3)
-            provider = at[0].text_input("Provider", placeholder="openrouter")
-            surface = at[1].text_input("Surface", help="Empty: all of the provider.")
-            basis = at[2].selectbox("Booked is", ["price_list", "reported"])
-            sent = st.form_submit_button("Save")
-        if sent:
-            body = {"provider": provider.strip(), "surface": surface.strip(), "basis": basis}
-            actions.act(lambda: _save_basis(body))
-
-
-def _save_basis(body: dict[str, str]) -> str:
-    session.reader().api.put("/v1/cost-basis", body)
-    return f"From now on {body['basis']} costs are booked for {body['provider']} {body['surface']}."

@@ -61,7 +61,7 @@ def _figures(answer: Answer, currency: str) -> None:
         at=at[1],
     )
     frame.metric("free_tier_cost", period["free_tier_cost"], currency=currency, at=at[2])
-    frame.metric("run_rate", rate["cost_of_revenue"], currency=currency, title="Run rate, cost of revenue", at=at[3])
+    frame.metric("run_rate", rate["cost_of_revenue"], currency=currency, title="Run rate, cost", at=at[3])
 
 
 def _compare(name: str, period: rows.Row, change: rows.Row, currency: str, at: Any) -> None:
@@ -80,7 +80,8 @@ def _coverage(answer: Answer) -> None:
         {"name": "tokens", "kind": "count"},
         {"name": "token_share", "kind": "percent"},
     ]
-    frame.table(answer.data["coverage"], columns, "How much of the usage the amounts stand on")
+    named = [{**row, "status": row["status"].replace("_", " ")} for row in answer.data["coverage"]]
+    frame.table(named, columns, "How much of the usage the amounts stand on")
 
 
 def _compared(answer: Answer) -> None:
@@ -90,7 +91,8 @@ def _compared(answer: Answer) -> None:
     )
     named = [{**row, "row": _ROWS[row["row"]]} for row in answer.rows]
     columns = [{"name": "row", "kind": "text", "label": "Days"}]
-    columns += frame.columns(answer, "billing_currency", "from", "to", "net_revenue", "cost_of_revenue")
+    several = ("billing_currency",) if len(rows.currencies(answer)) > 1 else ()
+    columns += frame.columns(answer, *several, "from", "to", "net_revenue", "cost_of_revenue")
     columns += frame.columns(answer, "gross_margin", "gross_margin_pct", "gross_margin_free_tier_out", "effective_cost")
     frame.table(named, columns, "The period, its complete days, and the days they are compared with")
 

@@ -162,6 +162,7 @@ REVENUE_BY_OWNER = (
     "INSERT INTO revenue_lines (tenant, line_id, source, kind, amount, billing_currency, booked_at, recognition, line_hash) "
     "VALUES (:tenant, :tenant || '-line', 'csv', 'one_off', 1, 'USD', now(), 'day', 'x')",
     "INSERT INTO revenue_customers (tenant, customer_id, user_id) VALUES (:tenant, :tenant || '-customer', :tenant || '-user')",
+    "INSERT INTO logins (tenant, issuer, subject, scope) VALUES (:tenant, 'https://accounts.example.com', :tenant || '-subject', 'viewer')",
     "INSERT INTO account_revenue_rules (tenant, effective_from, rule) VALUES (:tenant, '2026-01-01', 'account')",
 )
 POOLS_BY_OWNER = (
@@ -397,6 +398,22 @@ SIGNED: dict[str, Any] = {
     "rules": [{"rule_id": "all", "kind": "discount", "value": "0.10"}],
 }
 PERIOD = {"from": "2026-07-01", "to": "2026-08-01"}
+POOL = {
+    "pool_id": "alpha-new",
+    "effective_from": "2026-07-01",
+    "model": "m",
+    "curve_id": "alpha-curve",
+    "gpu": "H200",
+    "gpus_per_replica": 1,
+    "token_budget": 8192,
+    "max_batch": 64,
+}
+RATE = {"rate_id": "alpha-more", "kind": "spot", "gpu": "H200", "price_per_hour": "1", "effective_from": "2026-07-01"}
+OWN_BILL = "pool,hour,cost,currency\nalpha-pool,2026-07-02T00:00:00Z,3,USD\n"
+GPU_PRICES = (
+    "region,instance,gpu_model,gpu_count,price_usd_per_instance_hour,first_seen,last_seen\n"
+    "alpha,a,H200,1,3,2026-07-01,2026-07-02\nalpha,b,H200,1,3,2026-07-01,2026-07-02\n"
+)
 WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("POST", "/v1/usage/events"): [
         ("/v1/usage/events", {"content": body([event("alpha-new"), event("alpha-priced", model="other")])})
@@ -444,6 +461,17 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("PUT", "/v1/subscriptions/{subscription_id}/terms/{term_id}"): [
         ("/v1/subscriptions/alpha-subscription/terms/alpha-t", {"json": {"kind": "pause", "starts_on": "2026-07-10"}})
     ],
+    ("GET", "/v1/policies/purposes"): [("/v1/policies/purposes", {})],
+    ("PUT", "/v1/policies/purposes"): [
+        (
+            "/v1/policies/purposes",
+            {"json": {"purpose": "free", "statement_line": "internal", "effective_from": "2026-07-01"}},
+        )
+    ],
+    ("GET", "/v1/policies/account-revenue"): [("/v1/policies/account-revenue", {})],
+    ("PUT", "/v1/policies/account-revenue"): [
+        ("/v1/policies/account-revenue", {"json": {"rule": "use", "effective_from": "2026-07-01"}})
+    ],
     ("POST", "/v1/revenue/lines"): [("/v1/revenue/lines", {"json": []})],
     ("GET", "/v1/revenue/lines"): [("/v1/revenue/lines", {})],
     ("POST", "/v1/revenue/stripe"): [("/v1/revenue/stripe", {"json": [{"object": "coupon"}]})],
@@ -477,6 +505,31 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("PUT", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {"json": {"url": "http://127.0.0.1:9/alpha"}})],
     ("GET", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {})],
     ("DELETE", "/v1/prices/alert-hook"): [("/v1/prices/alert-hook", {})],
+    ("GET", "/v1/pools"): [("/v1/pools", {}), ("/v1/pools?pool_id=alpha-pool", {})],
+    ("POST", "/v1/pools"): [("/v1/pools", {"json": POOL})],
+    ("DELETE", "/v1/pools"): [("/v1/pools?pool_id=alpha-new&effective_from=2026-07-01", {})],
+    ("POST", "/v1/pools/replicas"): [
+        ("/v1/pools/replicas", {"json": {"pool_id": "alpha-pool", "replica": "r1", "effective_from": "2026-07-01"}})
+    ],
+    ("DELETE", "/v1/pools/replicas"): [
+        ("/v1/pools/replicas?pool_id=alpha-pool&replica=r1&effective_from=2026-07-01", {})
+    ],
+    ("GET", "/v1/pools/bills"): [("/v1/pools/bills", {"params": PERIOD})],
+    ("POST", "/v1/pools/bills"): [("/v1/pools/bills", {"json": {"from": "2026-07-01", "to": "2026-07-02"}})],
+    ("POST", "/v1/pools/bills/imports"): [
+        ("/v1/pools/bills/imports", {"json": {"format": "csv", "content": OWN_BILL, "name": "alpha.csv"}})
+    ],
+    ("GET", "/v1/pools/unused"): [("/v1/pools/unused", {"params": PERIOD})],
+    ("GET", "/v1/pools/rates"): [("/v1/pools/rates", {}), ("/v1/pools/rates?state=proposed", {})],
+    ("POST", "/v1/pools/rates"): [("/v1/pools/rates", {"json": RATE})],
+    ("DELETE", "/v1/pools/rates"): [("/v1/pools/rates?rate_id=alpha-more&effective_from=2026-07-01", {})],
+    ("POST", "/v1/pools/rates/imports"): [
+        ("/v1/pools/rates/imports", {"json": {"content": GPU_PRICES, "name": "alpha-history.csv"}})
+    ],
+    ("POST", "/v1/pools/rates/approve"): [
+        ("/v1/pools/rates/approve", {"json": {"rate_ids": ["aws/alpha/a/on-demand"]}})
+    ],
+    ("POST", "/v1/pools/rates/refuse"): [("/v1/pools/rates/refuse", {"json": {"rate_ids": ["aws/alpha/b/on-demand"]}})],
     ("GET", "/v1/curves"): [("/v1/curves", {})],
     ("POST", "/v1/curves"): [("/v1/curves", {"json": _curve("alpha")})],
     ("GET", "/v1/curves/{curve_id}"): [("/v1/curves/alpha-curve", {})],
@@ -488,7 +541,14 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("GET", "/docs"): [("/docs", {})],
 }
 """Calls of each route that answer 200 for tenant A, whose data are `alpha-...`; `{alpha}` stands for the id of its exception."""
-BEFORE = {("DELETE", "/v1/prices/contracts/{contract_id}"): ("PUT", "/v1/prices/contracts/{contract_id}")}
+BEFORE = {
+    ("DELETE", "/v1/prices/contracts/{contract_id}"): ("PUT", "/v1/prices/contracts/{contract_id}"),
+    ("DELETE", "/v1/pools"): ("POST", "/v1/pools"),
+    ("DELETE", "/v1/pools/replicas"): ("POST", "/v1/pools/replicas"),
+    ("DELETE", "/v1/pools/rates"): ("POST", "/v1/pools/rates"),
+    ("POST", "/v1/pools/rates/approve"): ("POST", "/v1/pools/rates/imports"),
+    ("POST", "/v1/pools/rates/refuse"): ("POST", "/v1/pools/rates/imports"),
+}
 """Route -> the one whose calls must come first."""
 AFTER = {("DELETE", "/v1/prices/alert-hook"): ("PUT", "/v1/prices/alert-hook")}
 """Route -> the one whose calls bring back what the other tests look at, whatever the order they run in."""

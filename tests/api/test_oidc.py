@@ -1,0 +1,177 @@
+"""Is a token taken only from the configured provider, for us, in its time, from somebody who was let in?"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+import httpx
+import pytest
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+
+from accounting.errors import ConfigurationError
+from accounting.storage.logins import grant
+from api.oidc import Provider, Tokens
+from api.settings import Settings
+from tests.api.serving import Running, make_keys, running
+from tests.conftest import Database
+
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
+AUDIENCE = "tokencogs-client"
+
+
+class Issuer(BaseHTTPRequestHandler):
+    """A provider with one published key."""
+
+    keys: ClassVar[dict[str, Any]] = {}
+    fetched: ClassVar[int] = 0
+
+    def do_GET(self) -> None:
+        told: dict[str, Any] = {"jwks_uri": f"http://{self.headers['Host']}/keys"}
+        if self.path == "/keys":
+            told = self.keys
+            type(self).fetched += 1
+        body = json.dumps(told).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class World:
+    """Attributes: api; issuer: address of the provider; key: its private key; admin: of the tenant acme."""
+
+    api: Running
+    issuer: str
+    key: RSAKey
+    admin: str
+
+    def token(self, key: RSAKey | None = None, **changes: Any) -> str:
+        now = int(time.time())
+        claims = {"iss": self.issuer, "aud": AUDIENCE, "sub": "ada", "exp": now + 600, "iat": now} | changes
+        claims = {name: value for name, value in claims.items() if value is not None}
+        return jwt.encode({"alg": "RS256", "kid": "k1"}, claims, key or self.key, algorithms=["RS256"])
+
+    def me(self, token: str) -> httpx.Response:
+        with self.api.client(token) as client:
+            return client.get("/v1/me")
+
+
+@pytest.fixture(scope="module")
+def world(database: Database) -> Iterator[World]:
+    key = RSAKey.generate_key(2048, {"kid": "k1"})
+    Issuer.keys = {"keys": [key.as_dict(private=False)]}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Issuer)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    issuer = f"http://127.0.0.1:{server.server_port}"
+    admin = make_keys(database, "acme")["admin"]
+    make_keys(database, "globex")
+    grant(database.app, "acme", issuer, "ada", "analyst", "Ada")
+    grant(database.app, "globex", issuer, "gus", "admin", "Gus")
+    with running(database, Settings(oidc_issuer=issuer, oidc_audience=AUDIENCE)) as api:
+        yield World(api, issuer, key, admin)
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_a_good_token_has_the_tenant_and_scope_of_its_subject(world: World) -> None:
+    ada, gus = world.me(world.token()).json(), world.me(world.token(sub="gus")).json()
+    assert (ada["tenant"], ada["scope"]) == ("acme", "analyst")
+    assert (gus["tenant"], gus["scope"]) == ("globex", "admin")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"iss": "https://other.example.com"},
+        {"aud": "another-client"},
+        {"exp": 1_700_000_000},
+        {"exp": None},
+        {"aud": None},
+        {"iss": None},
+        {"sub": None},
+        {"sub": ""},
+        {"sub": "nobody-let-in"},
+        {"nbf": 4_000_000_000},
+    ],
+    ids=str,
+)
+def test_a_token_that_is_not_for_us_now_is_refused(world: World, changes: dict[str, Any]) -> None:
+    assert world.me(world.token(**changes)).status_code == 401
+
+
+def test_a_token_signed_by_another_key_is_refused(world: World) -> None:
+    assert world.me(world.token(RSAKey.generate_key(2048, {"kid": "k1"}))).status_code == 401
+
+
+def test_a_token_signed_with_the_public_key_as_a_secret_is_refused(world: World) -> None:
+    def part(value: dict[str, Any]) -> bytes:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
+
+    claims = {"iss": world.issuer, "aud": AUDIENCE, "sub": "ada", "exp": int(time.time()) + 600}
+    signed = part({"alg": "HS256", "kid": "k1"}) + b"." + part(claims)
+    mac = hmac.new(world.key.as_pem(private=False), signed, "sha256").digest()
+    token = signed + b"." + base64.urlsafe_b64encode(mac).rstrip(b"=")
+    assert world.me(token.decode()).status_code == 401
+
+
+@pytest.mark.parametrize("token", ["a.b.c", "..", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ."])
+def test_what_is_no_token_or_unsigned_is_refused(world: World, token: str) -> None:
+    assert world.me(token).status_code == 401
+
+
+def test_keys_work_beside_tokens_and_an_admin_lets_people_in_and_out(world: World) -> None:
+    assert world.me(world.token(sub="eve")).status_code == 401
+    with world.api.client(world.admin) as client:
+        listed = client.put("/v1/logins", json={"subject": "eve", "scope": "viewer", "label": "Eve"}).json()
+        assert listed["issuer"] == world.issuer
+        assert [row["subject"] for row in listed["logins"]] == ["ada", "eve"]
+        assert world.me(world.token(sub="eve")).json()["scope"] == "viewer"
+        assert client.delete("/v1/logins", params={"subject": "eve"}).status_code == 200
+    assert world.me(world.token(sub="eve")).status_code == 401
+
+
+def test_a_subject_of_another_tenant_can_not_be_taken_over(world: World) -> None:
+    with world.api.client(world.admin) as client:
+        assert client.put("/v1/logins", json={"subject": "gus", "scope": "viewer"}).status_code == 409
+        assert client.delete("/v1/logins", params={"subject": "gus"}).status_code == 404
+        assert "gus" not in client.get("/v1/logins").text
+
+
+def test_the_providers_keys_are_fetched_once_for_many_tokens(world: World) -> None:
+    world.me(world.token())
+    before = Issuer.fetched
+    for _ in range(3):
+        assert world.me(world.token()).status_code == 200
+    assert Issuer.fetched == before
+
+
+def test_a_key_that_the_provider_changed_is_fetched_after_a_while(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.oidc.RETRY_SECONDS", -1.0)
+    tokens = Tokens(Provider(world.issuer, AUDIENCE))
+    assert tokens.subject(world.token()) == "ada"
+    new = RSAKey.generate_key(2048, {"kid": "k1"})
+    monkeypatch.setattr(Issuer, "keys", {"keys": [new.as_dict(private=False)]})
+    assert tokens.subject(world.token(new)) == "ada"
+
+
+def test_half_a_configuration_is_refused() -> None:
+    assert Provider.from_texts(None, None) is None
+    with pytest.raises(ConfigurationError, match="belong together"):
+        Provider.from_texts("https://accounts.example.com", None)

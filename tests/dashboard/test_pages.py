@@ -1,0 +1,129 @@
+"""Does each page show the API's figures, for its own tenant and scope, and say what to do where there are none?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import httpx
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.dashboard.conftest import Product, shown
+
+pytestmark = [pytest.mark.storage, pytest.mark.one_server]
+Read = Callable[..., AppTest]
+VIEWS = ("overview", "explorer", "quality", "prices", "administration")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_page_shows_no_error_and_the_url_of_its_figures(read: Read, product: Product, view: str) -> None:
+    app = read(view)
+    assert not app.exception
+    assert not app.error
+    assert app.title[0].value
+    urls = re.findall(r"'(http://[^']+)'", "\n".join(str(code.value) for code in app.code))
+    assert urls or view == "prices"
+    for url in urls:
+        assert (
+            httpx.get(url, headers={"Authorization": f"Bearer {product.keys['admin']}"}, trust_env=False).status_code
+            == 200
+        )
+        assert "tc_" not in url
+
+
+def test_the_overview_shows_the_months_figures(read: Read) -> None:
+    app = read("overview")
+    figures = {metric.label: metric.value for metric in app.metric}
+    # Production alone is cost of revenue: 0.0028; all spend 0.0056; 20 less 0.0056 is 19.9944.
+    assert figures["Net revenue"] == "$20.00"
+    assert figures["Cost of revenue"] == "$0.0028"
+    assert figures["All spend"] == "$0.0056"
+    assert figures["Gross margin"] == "$19.99"
+    assert figures["Free tier cost"] == "$0.0028"
+    assert "Not in these amounts: 1 unpriced events" in shown(app)
+    assert "Exactly: 19.9944 USD" in next(metric for metric in app.metric if metric.label == "Gross margin").help
+
+
+def test_every_digit_is_shown_to_those_who_ask_for_it(read: Read) -> None:
+    figures = {metric.label: metric.value for metric in read("overview", exact="1").metric}
+    assert figures["Gross margin"] == "19.9944 USD"
+
+
+def test_a_link_brings_its_period_and_filters(read: Read) -> None:
+    app = read("explorer", from_="2026-10-06", to="2026-10-07", dim="purpose", split="none", model="o3")
+    assert app.query_params["from"] == "2026-10-06"
+    assert 'title="0.0028 USD"' in shown(app)
+    assert "filter=model:o3" in shown(app)
+    assert "free" in shown(app)
+    assert "production" not in re.sub(r'title="[^"]*"', "", shown(app))
+
+
+def test_a_period_without_usage_says_what_to_do(read: Read) -> None:
+    assert "No usage and no revenue in this period" in shown(read("overview", from_="2026-08-01", to="2026-09-01"))
+
+
+def test_what_the_api_refuses_is_told_with_field_and_value(read: Read) -> None:
+    told = shown(read("overview", from_="2026-11-01", to="2026-10-01"))
+    assert "This can't be asked" in told
+    assert "`to` = `2026-10-01`" in told
+
+
+def test_a_charge_can_be_followed_to_its_price_rows(read: Read) -> None:
+    told = shown(read("explorer", charges="1", event="e1"))
+    assert "How `e1` came about" in told
+    assert "uncached_input" in told
+    assert "genai-prices" in told
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_no_page_shows_another_tenants_data(read: Read, product: Product, view: str) -> None:
+    read(view, key=product.other)
+    told = shown(read(view, charges="1", dim="user_id", split="model"))
+    assert "globex" not in told
+
+
+def test_a_viewer_sees_no_single_charges_and_no_keys(read: Read) -> None:
+    assert "A key of scope analyst or admin shows the single charges" in shown(
+        read("explorer", scope="viewer", charges="1")
+    )
+    assert "Only an admin key sees keys and people" in shown(read("administration", scope="viewer"))
+
+
+def test_a_key_that_ends_in_between_leads_back_to_the_sign_in(read: Read, product: Product) -> None:
+    with product.client(product.keys["admin"]) as client:
+        made = client.post("/v1/keys", json={"scope": "viewer", "label": "short-lived"}).json()
+        app = read("overview", key=made["key"])
+        assert not app.error
+        client.delete(f"/v1/keys/{made['key_id']}").raise_for_status()
+    next(button for button in app.sidebar.button if button.label == "Refresh").click().run()
+    assert "You are signed out" in app.error[0].value
+
+
+def test_an_unpriced_model_is_assigned_a_price_on_the_page(read: Read, product: Product) -> None:
+    app = read("quality")
+    assert "nobody-knows-it" in shown(app)
+    next(one for one in app.text_input if one.label == "Priced as").set_value("openai/o3")
+    next(one for one in app.checkbox if one.label == "Price what is booked already").check()
+    next(one for one in app.button if one.label == "Assign").click().run()
+    assert "openai/nobody-knows-it is priced as openai/o3: 1 calls have one now" in app.success[0].value
+    with product.client(product.keys["viewer"]) as client:
+        assert client.get("/v1/prices/unpriced").json() == {"unpriced": []}
+
+
+def test_a_key_made_on_the_page_is_shown_once_and_works(read: Read, product: Product) -> None:
+    app = read("administration")
+    next(one for one in app.text_input if one.label == "Who holds it").set_value("finance sheet")
+    next(one for one in app.button if one.label == "Make").click().run()
+    key = next(str(code.value) for code in app.code if str(code.value).startswith("tc_acme_"))
+    with product.client(key) as client:
+        assert client.get("/v1/me").json()["scope"] == "viewer"
+    app.run()
+    assert key not in shown(app)
+    assert "finance sheet" in shown(app)
+
+
+def test_the_price_book_shows_what_a_model_costs(read: Read) -> None:
+    told = shown(read("prices", model="o3"))
+    assert re.search(r'title="8">8<', told)
+    assert "By model" not in told
