@@ -16,6 +16,7 @@ from probe.engine.errors import ProbeError
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OUT = click.Path(dir_okay=False, path_type=Path)
 _ABOVE, _SHARE = click.FloatRange(min=0, min_open=True), click.FloatRange(0, 1, min_open=True)
+_QUIET = "Others may take so much of the machine before a sample is out."
 _COUNT = click.IntRange(min=1)
 _RUN = """\b
 Example:
@@ -95,16 +96,17 @@ def run_command(out: Path, **values: Any) -> None:
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(min=2), help="Interleaved rounds.")
 @click.option("--tolerance", default=0.02, show_default=True, type=_SHARE, help="Changes below it are no drift.")
 @click.option("--seed", default=1, show_default=True, help="Of prompts, order and the interval.")
+@click.option("--quiet-share", default=0.05, show_default=True, type=_SHARE, help=_QUIET)
 @click.option("--other-device", is_flag=True, help="Compare although this device isn't the one of the curve.")
-def drift_command(file: Path, rounds: int, tolerance: float, seed: int, other_device: bool) -> None:
+def drift_command(file: Path, **values: Any) -> None:
     """Measure the reference points of the curve in FILE again: has its cost moved, and by how much?
 
     Exit code 1: it moved.
     """
     with _refusals():
-        from probe.measure.drift import check  # noqa: PLC0415 (needs torch)
+        from probe.measure.drift import Again, check  # noqa: PLC0415 (needs torch)
 
-        found = check(read_result(file), rounds, tolerance, seed, other_device=other_device)
+        found = check(read_result(file), Again(**values))
     for line in found.lines():
         click.echo(line)
     if found.moved:

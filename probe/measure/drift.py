@@ -13,6 +13,7 @@ from probe.measure.errors import MeasureRefused
 from probe.measure.rig import Rig, rig_of
 from probe.measure.shapes import Shape
 from probe.measure.visit import Visiting, Visitor
+from probe.measure.watch import QUIET_SHARE
 
 _DRAWS = 2_000
 Rounds = list[float]
@@ -58,7 +59,18 @@ class Drift:
         return [*shown, *noisy, f"{self.verdict} (95 % interval, tolerance {self.tolerance:.1%})"]
 
 
-def check(result: ResultFile, rounds: int, tolerance: float, seed: int, *, other_device: bool = False) -> Drift:
+@dataclass(frozen=True)
+class Again:
+    """How to measure again. Attributes: tolerance: changes below it are no drift. other_device: may differ from the file's."""
+
+    rounds: int = 5
+    tolerance: float = 0.02
+    seed: int = 1
+    quiet_share: float = QUIET_SHARE
+    other_device: bool = False
+
+
+def check(result: ResultFile, how: Again) -> Drift:
     """Builds the setup of the file again and measures. Raises MeasureRefused where model or device aren't those of the file."""
     if result.run.via != "in_process":
         raise MeasureRefused(
@@ -68,22 +80,23 @@ def check(result: ResultFile, rounds: int, tolerance: float, seed: int, *, other
     rig = rig_of(options)
     if (now := model_info(rig).model_hash) != result.model.model_hash:
         raise MeasureRefused("model_hash", now, f"the curve is of {result.model.model_hash}")
-    if not other_device and (gpu := device_info(rig).gpu) != result.device.gpu:
+    if not how.other_device and (gpu := device_info(rig).gpu) != result.device.gpu:
         raise MeasureRefused("device.gpu", gpu, f"the curve was measured on {result.device.gpu}")
-    return measure_again(result, rig, rounds, tolerance, seed)
+    return measure_again(result, rig, how)
 
 
-def measure_again(result: ResultFile, rig: Rig, rounds: int, tolerance: float, seed: int) -> Drift:
+def measure_again(result: ResultFile, rig: Rig, how: Again) -> Drift:
     """Reference shapes in interleaved rounds on a rig that is there already."""
     shapes = reference_shapes(result.points)
-    visitor = Visitor(rig.engine, seed, Visiting(warm_up=result.run.warm_up or 2), rig.spare)
+    visiting = Visiting(warm_up=result.run.warm_up or 2, quiet_share=how.quiet_share)
+    visitor = Visitor(rig.engine, how.seed, visiting)
     samples: dict[Shape, list[Sample]] = {shape: [] for shape in shapes}
-    for number in range(rounds):
+    for number in range(how.rounds):
         for shape in shapes:
             samples[shape] += visitor.visit(shape, number)
     then = {shape: by_round(samples_of(shape, result.samples)) for shape in shapes}
     now = {shape: by_round(found) for shape, found in samples.items()}
-    return compare(then, now, tolerance, seed)
+    return compare(then, now, how.tolerance, how.seed)
 
 
 def reference_shapes(points: Sequence[Point]) -> list[Shape]:

@@ -38,6 +38,12 @@ def lay_prompt(engine: Engine, request_id: str, token_ids: list[int], cached: in
     return _place(engine, Sequence(request_id, token_ids, params), cached)
 
 
+def scatter(running: list[Sequence]) -> None:
+    """Puts a batch in another order than its sequences have in the cache: those between, up, then the others, down. A server's sequences
+    lie where earlier ones left room; in the order of the cache an engine may read a batch in one piece, which takes a quarter less."""
+    running[:] = running[1::2] + running[0::2][::-1]
+
+
 def _place(engine: Engine, sequence: Sequence, computed: int) -> Sequence:
     scheduler = engine.scheduler
     scheduler.add(sequence)  # refuses what could never run

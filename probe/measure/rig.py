@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -35,12 +34,6 @@ class Rig:
     def experts(self) -> Experts:
         moe = self.config.moe
         return Experts() if moe is None else Experts(moe.num_experts, moe.num_experts_per_tok)
-
-    @property
-    def spare(self) -> int:
-        """Processors that the engine leaves to others: on a GPU all but the loop's own."""
-        used = self.threads if self.engine.runner.model.device.type == "cpu" else 1
-        return max(0, (os.cpu_count() or 1) - used)
 
     @property
     def limits(self) -> Limits:

@@ -62,7 +62,7 @@ def measure(rig: Rig, wanted: Sweep, journal_path: Path, say: Say) -> tuple[Resu
     try:
         # Another seed for each attempt, so that no prompt of an earlier one is drawn again.
         drawn = hash_of(wanted.settings.seed, len(journal.visits))
-        visitor = Visitor(rig.engine, drawn, wanted.visiting, rig.spare)
+        visitor = Visitor(rig.engine, drawn, wanted.visiting)
         notes = sweep(visitor.visit, shapes, reference_of(shapes), rig.experts, journal, wanted.settings, say)
     except KeyboardInterrupt:
         notes, ended = ["interrupted: the rest of the plan is missing"], False

@@ -62,7 +62,6 @@ def sweep(
     visit: Visit, grid: list[Shape], reference: Shape, experts: Experts, journal: Journal, how: Settings, say: Say
 ) -> list[str]:
     """Measures into the journal; says why it ended, a line each. `visit` measures a shape once."""
-    notes: list[str] = []
     shapes = grid
     for stage in range(how.stages):
         if stage not in journal.plans:
@@ -70,19 +69,16 @@ def sweep(
         try:
             _stage(visit, stage, journal.plans[stage], reference, journal, how, say)
         except BudgetSpent:
-            return [*notes, f"the budget of {how.budget_seconds / 60:g} minutes ended in stage {stage}"]
+            return [f"the budget of {how.budget_seconds / 60:g} minutes ended in stage {stage}"]
         error = held_out_error(points_of(journal.samples()), experts)
         if not how.adaptive:
-            return notes
+            return []
         if error is not None and error <= how.target:
-            return [*notes, f"stage {stage}: held-out error {error:.1%} is under the target of {how.target:.1%}"]
+            return [f"stage {stage}: held-out error {error:.1%} is under the target of {how.target:.1%}"]
         shapes = journal.plans.get(stage + 1) or _new(refine(points_of(journal.samples()), experts), journal)
         if not shapes:
-            break
-    return [
-        *notes,
-        f"the target of {how.target:.1%} was not reached, and nothing is left to be measured between the points",
-    ]
+            return [f"the target of {how.target:.1%} was not reached, and nothing lies between the points any more"]
+    return [f"the target of {how.target:.1%} was not reached in {how.stages} stages"]
 
 
 def held_out_error(points: list[Point], experts: Experts) -> float | None:

@@ -109,7 +109,7 @@ def with_replay(
     most, found, notes = capacity(curve, arrivals, books), [], []
     for load in LOADS:
         listed = at_rate(arrivals, most * load)
-        measured, noisy = _quiet_replay(rig, listed, seed)
+        measured, noisy = _quiet_replay(rig.engine, listed, seed)
         at_load = figures(load, simulate(curve, listed, books), measured)
         found += at_load
         shown = ", ".join(f"{f.name} {f.predicted:.4g} s for {f.measured:.4g} s ({f.error:+.1%})" for f in at_load)
@@ -122,13 +122,13 @@ def with_replay(
     return msgspec.structs.replace(result, fit=fit)
 
 
-def _quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int) -> tuple[Served, bool]:
+def _quiet_replay(engine: Engine, arrivals: Sequence[Arrival], seed: int) -> tuple[Served, bool]:
     """The first replay that nothing disturbed, else the last one, and True."""
     for attempt in range(_ATTEMPTS):
         begin = watch.read()
         waited = watch.waited()
-        served = replay(rig.engine, arrivals, seed + attempt)
-        noisy = watch.contaminated(begin, watch.read(), spare=rig.spare)
+        served = replay(engine, arrivals, seed + attempt)
+        noisy = watch.contaminated(begin, watch.read())
         if not (noisy or watch.waited() - waited > watch.QUIET_SHARE * served.busy_seconds):
             return served, False
     return served, True

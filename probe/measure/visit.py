@@ -12,7 +12,7 @@ from probe.engine.interfaces import RequestStep, StepOutput
 from probe.engine.kv.sequence import Sequence
 from probe.measure import watch
 from probe.measure.errors import MeasureRefused, NotAsPlanned
-from probe.measure.lay import lay_decoding, lay_prompt
+from probe.measure.lay import lay_decoding, lay_prompt, scatter
 from probe.measure.shapes import Shape
 
 _FEW = 3
@@ -55,9 +55,8 @@ class Timed:
 class Visitor:
     """Measures shapes on one engine. Every prompt is drawn anew, so that nothing of an earlier one can be found in the cache."""
 
-    def __init__(self, engine: Engine, seed: int, how: Visiting | None = None, spare: int = 0) -> None:
-        """`spare`: processors that the engine leaves to others."""
-        self.engine, self.how, self._spare = engine, how or Visiting(), spare
+    def __init__(self, engine: Engine, seed: int, how: Visiting | None = None) -> None:
+        self.engine, self.how = engine, how or Visiting()
         self._draw = random.Random(seed)
         self._vocabulary = engine.runner.model.config.vocab_size
         self._count = 0
@@ -70,7 +69,7 @@ class Visitor:
         finally:
             for sequence in list(self.engine.scheduler.running):
                 self.engine.abort_request(sequence.request_id)
-        noisy = watch.contaminated(begin, watch.read(), self.how.quiet_share, self._spare)
+        noisy = watch.contaminated(begin, watch.read(), self.how.quiet_share)
         return [
             Sample(
                 kind=shape.kind,
@@ -94,6 +93,7 @@ class Visitor:
                 raise MeasureRefused("context", min(shape.contexts), f"{least} is the least with so many steps a visit")
         decoding = [lay_decoding(self.engine, self._name(), self._tokens(length), total) for length in first]
         _no_hits(shape, decoding)
+        scatter(self.engine.scheduler.running)
         timed = []
         for number in range(total):
             prompts = [lay_prompt(self.engine, self._name(), self._tokens(n + p), p) for n, p in shape.prefills]

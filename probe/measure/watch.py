@@ -1,8 +1,8 @@
 """Did something else use the machine while a shape was measured?
 
 Two questions of Linux. Over a visit: busy time of all processors (/proc/stat, time stolen by a hypervisor included) less this process's
-own; the kernel counts it in ticks, so one tick a processor is allowed on top of the share. Others may have the processors that a run with
-fewer threads leaves over: what they cost there, by shared caches and memory, is in the reference point's spread. Over a step: how long own
+own; the kernel counts it in ticks, so one tick a processor is allowed on top of the share. That a run leaves a processor over is no
+excuse: two processors of a virtual machine may be one core, and a busy sibling makes steps half as slow again. Over a step: how long own
 threads waited for a processor that others had (/proc/self/task/*/schedstat), to the nanosecond.
 """
 
@@ -37,14 +37,13 @@ def others(begin: Reading, end: Reading) -> float | None:
     return (end.busy - begin.busy) - (end.own - begin.own)
 
 
-def contaminated(begin: Reading, end: Reading, share: float = QUIET_SHARE, spare: int = 0) -> bool:
-    """Others took more than `share` of the machine beside its `spare` processors. Where the system doesn't say, nothing is held against
-    a sample."""
+def contaminated(begin: Reading, end: Reading, share: float = QUIET_SHARE) -> bool:
+    """Others took more than `share` of the machine. Where the system doesn't say, nothing is held against a sample."""
     taken = others(begin, end)
     if taken is None:
         return False
     processors = os.cpu_count() or 1
-    allowed = (share * processors + spare) * (end.wall - begin.wall) + processors / os.sysconf("SC_CLK_TCK")
+    allowed = share * processors * (end.wall - begin.wall) + processors / os.sysconf("SC_CLK_TCK")
     return taken > allowed
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from probe.engine.attention.runs import stride_of
 from probe.engine.interfaces import SamplingParams, StepOutput
+from probe.engine.scheduler import Schedule
 from probe.measure import watch
 from probe.measure.errors import MeasureRefused, NotAsPlanned
 from probe.measure.rig import Rig
@@ -67,6 +69,23 @@ def test_a_mixed_step_has_its_prompt_beside_the_decoding_ones(small: Rig, steps:
 def test_ragged_batches_have_the_sum_of_even_ones() -> None:
     assert ragged(4, 128).contexts == (176, 80, 224, 32)
     assert sum(ragged(5, 100).contexts) == 500
+
+
+@pytest.mark.parametrize("batch", [2, 3, 4, 7])
+def test_a_batch_is_not_read_in_the_order_of_the_cache(small: Rig, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the sweep would time a read in one piece, which a server's sequences, lying anywhere, do not get."""
+    starts: list[list[int]] = []
+    plain = small.engine.scheduler.schedule
+
+    def schedule() -> Schedule:
+        plan = plain()
+        starts.append([part.sequence.block_table[0] for part in plan.scheduled])
+        return plan
+
+    monkeypatch.setattr(small.engine.scheduler, "schedule", schedule)
+    Visitor(small.engine, 1, HOW).visit(decode(batch, 20))
+    assert {len(set(row)) for row in starts} == {batch}
+    assert {stride_of(row) for row in starts} == {None}
 
 
 def test_an_idle_turn_runs_nothing(small: Rig, steps: list[StepOutput]) -> None:

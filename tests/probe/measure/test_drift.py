@@ -1,0 +1,75 @@
+"""Is a change of cost told from noise, with its size and interval?"""
+
+from __future__ import annotations
+
+import pytest
+
+from probe.curve.schema import Point, Sample
+from probe.measure.drift import by_round, compare, reference_shapes, samples_of
+from probe.measure.errors import MeasureRefused
+from probe.measure.shapes import decode, prefill
+
+A, B = decode(1, 64), decode(16, 64)
+THEN = {A: [1.00, 1.01, 0.99, 1.00, 1.00], B: [4.0, 4.0, 4.0, 4.0, 4.0]}
+
+
+def times(by: float) -> dict[object, list[float]]:
+    return {shape: [one * by for one in rounds] for shape, rounds in THEN.items()}
+
+
+def test_ten_percent_more_is_said_to_have_moved() -> None:
+    found = compare(THEN, times(1.1), 0.02, seed=1)  # type: ignore[arg-type]
+    assert found.moved
+    assert found.overall.change == pytest.approx(0.1)
+    assert found.overall.low < 0.1 < found.overall.high
+    assert found.verdict.startswith("cost moved: +10.0%")
+
+
+def test_swapped_sides_move_the_other_way() -> None:
+    found = compare(times(1.1), THEN, 0.02, seed=1)  # type: ignore[arg-type]
+    assert found.moved
+    assert found.overall.change == pytest.approx(1 / 1.1 - 1)
+
+
+def test_the_same_times_have_not_moved() -> None:
+    assert compare(THEN, THEN, 0.02, seed=1).verdict.startswith("cost did not move")
+
+
+def test_noise_wider_than_the_tolerance_decides_nothing() -> None:
+    wide = {A: [0.5, 0.9, 1.0, 1.1, 2.0], B: [2.0, 3.0, 4.0, 5.0, 8.0]}
+    found = compare(THEN, wide, 0.02, seed=1)
+    assert not found.moved
+    assert found.verdict.startswith("can't tell")
+
+
+def test_a_shape_without_clean_rounds_is_named_and_left_out() -> None:
+    found = compare(THEN, {A: [1.1] * 5, B: []}, 0.02, seed=1)
+    assert (found.noisy, [one.name for one in found.changes]) == (["decode 16x64"], ["decode 1x64"])
+    with pytest.raises(MeasureRefused, match="quiet machine"):
+        compare(THEN, {A: [], B: []}, 0.02, seed=1)
+
+
+def test_rounds_are_medians_of_their_clean_samples() -> None:
+    rows = [(0, 1.0, False), (0, 3.0, False), (0, 99.0, True), (1, 7.0, False), (2, 5.0, True)]
+    samples = [Sample(kind="decode", seconds=s, round=r, contaminated=bad) for r, s, bad in rows]
+    assert by_round(samples) == [2.0, 7.0]
+
+
+def test_reference_shapes_are_the_corners_and_the_longest_prompt() -> None:
+    def point(batch: int, context: int, n: int = 5) -> Point:
+        return Point(kind="decode", seconds=1.0, batch=batch, context_sum=batch * context, n=n)
+
+    points = [point(b, s) for b in (1, 4, 16) for s in (64, 256)]
+    points += [point(64, 64, n=0)]
+    points += [Point(kind="prefill", seconds=1.0, new=n, cached=p) for n, p in ((16, 0), (64, 0), (128, 64))]
+    assert reference_shapes(points) == [decode(1, 64), decode(16, 64), decode(16, 256), prefill(64)]
+
+
+def test_samples_of_a_file_are_found_by_what_ran() -> None:
+    def sample(contexts: list[int], prefills: list[tuple[int, int]], kind: str = "decode") -> Sample:
+        return Sample(kind=kind, seconds=1.0, contexts=contexts, prefills=prefills)  # type: ignore[arg-type]
+
+    mine = [sample([60, 60], []), sample([68, 68], [])]
+    others = [sample([64], []), sample([256, 256], []), sample([32, 96], []), sample([], [(64, 0)], "prefill")]
+    assert samples_of(decode(2, 64), [*mine, *others]) == mine
+    assert samples_of(prefill(64), [*mine, *others]) == [others[3]]
