@@ -11,11 +11,14 @@ from accounting.errors import InvalidInput, NotFound
 from accounting.reports import (
     cost_of_revenue,
     explore,
+    make_or_buy,
     margin,
     margin_bridge,
     overview,
     plan_profitability,
+    pool_diagnosis,
     quality,
+    unit_costs,
     user_margin,
     workload,
 )
@@ -77,6 +80,27 @@ REPORTS = {
             plan_profitability.GROUP_BY,
             plan_profitability.plan_profitability,
             converts=True,
+        ),
+        ReportKind(
+            unit_costs.NAME,
+            unit_costs.DESCRIPTION,
+            unit_costs.GROUP_BY,
+            unit_costs.unit_costs,
+            filters=unit_costs.FILTERS,
+        ),
+        ReportKind(
+            make_or_buy.NAME,
+            make_or_buy.DESCRIPTION,
+            make_or_buy.GROUP_BY,
+            make_or_buy.make_or_buy_report,
+            filters=make_or_buy.FILTERS,
+        ),
+        ReportKind(
+            pool_diagnosis.NAME,
+            pool_diagnosis.DESCRIPTION,
+            pool_diagnosis.GROUP_BY,
+            pool_diagnosis.pool_diagnosis,
+            filters=pool_diagnosis.FILTERS,
         ),
         ReportKind(workload.NAME, workload.DESCRIPTION, workload.GROUP_BY, workload.workload),
         ReportKind(

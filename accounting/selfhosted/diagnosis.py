@@ -60,7 +60,7 @@ def diagnose(
     spent: Spent,
     capacity_us: int,
     idle_us: int,
-    workload: Workload,
+    workload: Workload | None,
     best: int | None,
     free: int | None,
 ) -> Diagnosis:
@@ -68,7 +68,7 @@ def diagnose(
 
     Args:
         spent: the shares. capacity_us, idle_us: paid for, and of it with nothing in flight.
-        workload: the requests charged; only for the part of attention reads in decode.
+        workload: the requests charged, for the part of attention reads in decode; None: none was.
         best, free: R* and R_free (`batches`); None for a table.
 
     Raises InvalidInput where R* is the larger.
@@ -76,7 +76,7 @@ def diagnose(
     capacity, idle = capacity_us * PS_PER_US, idle_us * PS_PER_US
     direct, own_prefill, own_decode = _ps(spent.share), _ps(spent.own_prefill), _ps(spent.own_decode)
     gap = capacity - idle - direct
-    if not isinstance(curve, StepCurve) or best is None or free is None:
+    if not isinstance(curve, StepCurve) or workload is None or best is None or free is None:
         prefill = _ps(spent.prefill)
         return _bound(capacity, prefill, direct - prefill, None, idle, gap, 0)
     if not 1 <= best <= free:
