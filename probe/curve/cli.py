@@ -21,6 +21,7 @@ from probe.fit.result import with_curve
 from probe.imports.common import Given
 from probe.imports.formats import FORMATS, read_foreign
 
+_HTML = click.option("--html", type=click.Path(path_type=Path), help="Also write a report with charts (needs plotly).")
 _API = click.option("--api", help="Where `tokencogs serve` listens: curves are the API's, by id, not files.")
 _KEY = click.option("--key", envvar="TOKENCOGS_API_KEY", help="A viewer's key, with --api; or TOKENCOGS_API_KEY.")
 _PRICE = click.option("--gpu-price", type=click.FloatRange(min=0, min_open=True), help="Dollars an hour of one GPU.")
@@ -108,7 +109,7 @@ def list_(folder: Path, api: str | None, key: str | None) -> None:
 @click.option("--context", type=click.IntRange(min=1), help="Tokens a sequence: say which batch is best there.")
 @click.option("--ttft", type=click.FloatRange(min=0, min_open=True), help="Target of the first token, seconds.")
 @click.option("--itl", type=click.FloatRange(min=0, min_open=True), help="Target between tokens, seconds.")
-@click.option("--html", type=click.Path(path_type=Path), help="Also write a report with charts (needs plotly).")
+@_HTML
 def show(
     file: str,
     api: str | None,
@@ -135,11 +136,7 @@ def show(
         click.echo(f"best batch at {context}: {'none holds the targets' if best is None else best} ({fits})")
     for line in [*warnings(result, result)[:1], *(result.fit.notes if result.fit else [])]:
         click.echo(f"note: {line}")
-    if html is not None:
-        from probe.curve.report import write_report  # noqa: PLC0415 (needs plotly)
-
-        write_report(result, document, html, gpu_price)
-        click.echo(f"wrote {html}")
+    _write_html([(result, document)], html, gpu_price)
 
 
 @curve.command(cls=_Refusing, epilog=_epilog("tokencogs curve compare curves/a.json curves/b.json --gpu-price 2.49"))
@@ -148,7 +145,8 @@ def show(
 @_API
 @_KEY
 @_PRICE
-def compare(a: str, b: str, api: str | None, key: str | None, gpu_price: float | None) -> None:
+@_HTML
+def compare(a: str, b: str, api: str | None, key: str | None, gpu_price: float | None, html: Path | None) -> None:
     """A and B at the points that both measured: pace, dollars, room and quality, and B over A."""
     pairs = [_read(a, api, key), _read(b, api, key)]
     points = common_points([document for _, document in pairs])
@@ -163,6 +161,7 @@ def compare(a: str, b: str, api: str | None, key: str | None, gpu_price: float |
     print_ratios(sides(*tables))
     for line in warnings(pairs[0][0], pairs[1][0]):
         click.echo(f"note: {line}")
+    _write_html(pairs, html, gpu_price)
 
 
 @curve.command(epilog=_epilog("tokencogs curve schema > result.schema.json"))
@@ -185,3 +184,11 @@ def _key(key: str | None) -> str:
     if not key:
         raise CurveRefused("key", key, "the API needs one: give --key or TOKENCOGS_API_KEY")
     return key
+
+
+def _write_html(pairs: list[tuple[ResultFile, CurveDocument]], html: Path | None, gpu_price: float | None) -> None:
+    if html is not None:
+        from probe.curve.report import write_report  # noqa: PLC0415 (needs plotly)
+
+        write_report(pairs, html, gpu_price)
+        click.echo(f"wrote {html}")

@@ -156,5 +156,7 @@ def test_the_report_has_its_charts(tmp_path: Path) -> None:
         "Measured over curve",
         "Pace against throughput",
         "Roofline",
+        "Frontier of latency and throughput",
     ):
         assert title in text
+    assert "in_sample: mape 0.0%" in text
