@@ -34,6 +34,7 @@ COMMANDS = {
     "trace": "accounting.cli.trace:trace",
     "up": "accounting.cli.up:up",
     "user": "accounting.cli.user:user",
+    "worker": "accounting.cli.worker:worker",
 }
 
 

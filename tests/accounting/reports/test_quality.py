@@ -19,8 +19,9 @@ from tests.events import body, event
 
 pytestmark = pytest.mark.storage
 _EXCEPTION = text(
-    "INSERT INTO exceptions (tenant, exception_id, kind, event_id, format, reason, detail, context, usage_body, occurred_at, resolved_at, resolution) "
-    "VALUES ('acme', :id, :kind, 'e', 'native', 'r', 'd', '{}', '{}', :at, :resolved, CASE WHEN CAST(:resolved AS timestamptz) IS NULL THEN NULL ELSE 'dismissed' END)"
+    "INSERT INTO exceptions (tenant, exception_id, kind, event_id, format, reason, detail, context, usage_body, occurred_at, "
+    "resolved_at, resolution) VALUES ('acme', :id, :kind, 'e', 'native', 'r', 'd', '{}', '{}', :at, CAST(:resolved AS timestamptz), "
+    "CASE WHEN CAST(:resolved AS timestamptz) IS NOT NULL THEN 'dismissed' END)"
 )
 _LINE = text(
     "INSERT INTO revenue_lines (tenant, line_id, source, kind, amount, billing_currency, booked_at, recognition, line_hash, user_id) "
