@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 
@@ -32,8 +32,8 @@ def model_info(rig: Rig) -> ModelInfo:
     name = options.model if folder is None else folder.name
     windows = {window for window in config.windows if window is not None}
     architecture = {k: v for k, v in asdict(config).items() if isinstance(v, int | float | str)}
-    if config.moe is not None:
-        architecture |= {k: v for k, v in asdict(config.moe).items() if isinstance(v, int | float | str)}
+    if rig.moe is not None:
+        architecture |= {k: v for k, v in asdict(rig.moe).items() if isinstance(v, int | float | str)}
     if config.mla is not None:
         architecture |= {k: v for k, v in asdict(config.mla).items() if isinstance(v, int)}
     return ModelInfo(
@@ -110,6 +110,19 @@ def device_info(rig: Rig, measured: Measured | None = None) -> DeviceInfo:
         peak_flops=None if peaks is None else peaks[1],
         **reached,
     )
+
+
+def memory_info(rig: Rig) -> dict[str, Any]:
+    """The curve file's part on the KV cache, from the engine's own groups: latent and windowed layers too."""
+    model, config = rig.engine.runner.model, engine_config(rig.options)
+    size = block_bytes(model, config)
+    a_layer = size // (config.block_size * len(model.groups[0].layers))
+    return {
+        "kv_bytes": rig.engine.manager.num_blocks * size,
+        "block_size": config.block_size,
+        "groups": [{"layers": len(g.layers), "bytes_per_token": a_layer, "window": g.window} for g in model.groups],
+        "replication": 1,
+    }
 
 
 def processor() -> str:

@@ -9,6 +9,7 @@ import hashlib
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import torch
@@ -17,7 +18,7 @@ from probe.curve.errors import CurveRefused
 from probe.curve.schema import VERSION, Fit, ResultFile, Run, dump_result
 from probe.fit.result import with_curve
 from probe.measure.ceilings import measure_ceilings
-from probe.measure.describe import device_info, engine_info, model_info
+from probe.measure.describe import device_info, engine_info, memory_info, model_info
 from probe.measure.errors import MeasureRefused
 from probe.measure.journal import Journal
 from probe.measure.plan import GridFile, shapes_of
@@ -115,10 +116,10 @@ def _result(rig: Rig, wanted: Sweep, journal: Journal, notes: list[str]) -> Resu
         samples=samples,
         points=points,
     )
-    return fitted(result, [*notes, *_said(result)])
+    return fitted(result, [*notes, *_said(result)], memory_info(rig))
 
 
-def fitted(result: ResultFile, notes: list[str]) -> ResultFile:
+def fitted(result: ResultFile, notes: list[str], memory: dict[str, Any]) -> ResultFile:
     """With fit and curve, and the notes before the fit's own; without a curve where the points are too few, and why."""
     try:
         found = with_curve(result)
@@ -127,7 +128,9 @@ def fitted(result: ResultFile, notes: list[str]) -> ResultFile:
             result, fit=Fit(chosen="none", errors={}, notes=[f"no curve: {refused}", *notes])
         )
     assert found.fit is not None
-    return msgspec.structs.replace(found, fit=msgspec.structs.replace(found.fit, notes=[*notes, *found.fit.notes]))
+    assert found.curve is not None
+    fit = msgspec.structs.replace(found.fit, notes=[*notes, *found.fit.notes])
+    return msgspec.structs.replace(found, fit=fit, curve={**found.curve, "memory": memory})
 
 
 def _said(result: ResultFile) -> list[str]:

@@ -93,6 +93,17 @@ def test_the_curve_is_one_that_accounting_reads(measured: tuple[ResultFile, str]
     assert (curve.domain.prefill_new, curve.domain.prefill_cached) == ((8.0, 64.0), (0.0, 64.0))
 
 
+def test_the_curve_knows_how_many_sequences_fit(measured: tuple[ResultFile, str]) -> None:
+    """A token takes 2 layers x 2 heads x 16 numbers (key and value) x 4 bytes = 256 bytes; a block has four."""
+    assert measured[0].curve is not None
+    assert measured[0].curve["memory"] == {
+        "kv_bytes": 1 << 20,
+        "block_size": 4,
+        "groups": [{"layers": 2, "bytes_per_token": 128, "window": None}],
+        "replication": 1,
+    }
+
+
 def test_errors_are_stated_and_printed(measured: tuple[ResultFile, str]) -> None:
     fit = measured[0].fit
     assert fit is not None

@@ -16,6 +16,7 @@ from probe.measure.errors import MeasureRefused, NotAsPlanned
 from probe.measure.rig import Rig
 from probe.measure.shapes import IDLE, Shape, decode, mixed, prefill, ragged
 from probe.measure.visit import Visiting, Visitor
+from tests.probe.engine.models.small import SMALL
 from tests.probe.measure.rigs import rig
 
 HOW = Visiting(steps=3, warm_up=2)
@@ -91,6 +92,15 @@ def test_a_batch_is_not_read_in_the_order_of_the_cache(small: Rig, batch: int, m
 def test_an_idle_turn_runs_nothing(small: Rig, steps: list[StepOutput]) -> None:
     assert len(Visitor(small.engine, 1, HOW).visit(IDLE)) == 3
     assert {step.record for step in steps} == {None}
+
+
+@pytest.mark.parametrize("name", list(SMALL))
+def test_every_architecture_is_measured(tmp_path: Path, name: str) -> None:
+    """Windows of 9 tokens and latent caches too: contexts beyond the window, a prompt behind one."""
+    visitor = Visitor(rig(tmp_path / "m", name).engine, 1, HOW)
+    for shape in (decode(3, 40), prefill(16, 24), mixed(2, 30, 8, 12)):
+        assert len(visitor.visit(shape)) == 3
+    assert visitor.engine.manager.num_held == 0
 
 
 def test_nothing_is_left_in_the_cache(small: Rig) -> None:
