@@ -38,13 +38,13 @@ class Server:
 async def identify(client: Client, dialect: str = "auto", model: str | None = None) -> Server:
     """Asks the server. Raises HttpProbeFailed where it can't be told, naming the option that settles it."""
     listed = await _json(client, "/v1/models")
-    info = None if listed else await _json(client, "/info")
     rows = (listed or {}).get("data") or []
     first: dict[str, Any] = next((row for row in rows if model in (None, row.get("id"))), {})
+    owner = _OWNERS.get(str(first.get("owned_by") or ""))
+    info = None if owner else await _json(client, "/info")  # TGI's; it lists models with owners of their own
     found = dialect
     if dialect == "auto":
-        owner = _OWNERS.get(str(first.get("owned_by") or ""))
-        found = "tgi" if info and "model_id" in info else owner or ("openai" if rows else "")
+        found = owner or ("tgi" if info and "model_id" in info else "openai" if rows else "")
     if found not in DIALECTS:
         raise HttpProbeFailed("server", dialect, f"not recognised; give --server, one of {', '.join(DIALECTS)}")
     name = model or first.get("id") or (info or {}).get("model_id")
