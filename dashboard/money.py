@@ -8,12 +8,15 @@ UNKNOWN = "—"
 """What stands for a figure that nobody knows; never 0."""
 SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
 _CENT = Decimal("0.01")
+_LEAST = Decimal("0.000000001")
+"""Less than this is what rounding of exact fractions left."""
 _STEPS = ((9, "bn"), (6, "m"))
 _MINUS = "\N{MINUS SIGN}"
 
 
 def amount(exact: str | None, currency: str | None = None) -> str:
-    """An amount in cents with thousands separators; below a cent with two significant digits; UNKNOWN for None.
+    """An amount in cents with thousands separators; below a cent with two significant digits, below a billionth as nearly 0;
+    UNKNOWN for None.
 
     Args:
         exact: plain decimal text as the API sends it.
@@ -23,6 +26,8 @@ def amount(exact: str | None, currency: str | None = None) -> str:
         return UNKNOWN
     value = Decimal(exact)
     size = abs(value)
+    if size and size < _LEAST:
+        return f"\N{ALMOST EQUAL TO}{_signed(Decimal(0), '0.00', currency)}"
     if size and size < _CENT:
         digits = f"{size.quantize(Decimal(1).scaleb(size.adjusted() - 1), ROUND_HALF_EVEN):f}"
     else:

@@ -51,6 +51,17 @@ def note(answer: Answer, name: str) -> str:
     return next((str(one["note"]) for one in answer.data["sections"] if one["name"] == name), "")
 
 
+def named(found: Iterable[Row], key: str, *details: str) -> list[Row]:
+    """The rows, where one that is no detail (its `row` is none of `details`) says in the column `key` what it is."""
+    plain = details or ("detail",)
+    return [
+        row
+        if row["row"] in plain
+        else {**row, key: " ".join(str(part).replace("_", " ") for part in (row["row"], row[key]) if part)}
+        for row in found
+    ]
+
+
 def chosen(every: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[dict[str, str]]:
     """Of a report's columns those that are named, in the order of the names."""
     known = {column["name"]: dict(column) for column in every}

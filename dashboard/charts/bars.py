@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from dashboard import money
-from dashboard.charts.colours import GAIN, LOSS, dash, pattern, series
+from dashboard.charts.colours import GAIN, LOSS, dash, filling, pattern, series
 from dashboard.charts.frame import Row, drawn, figure, labels
 
 
@@ -83,7 +83,7 @@ def distribution(
 
     Args:
         edges: columns of a range's lowest value and of the first above it. A range that begins at 0 has no place on the logarithmic
-            axis: its count is written instead.
+            axis: its count is written below it.
         count: how many are in it. lost: how many of these lose money.
     """
     low, high = edges
@@ -100,7 +100,7 @@ def distribution(
             name=name,
             marker={
                 "color": colour,
-                "pattern": {"shape": shape, "fgcolor": "white"},
+                "pattern": filling(shape),
                 "line": {"width": 1, "color": "white"},
             },
             customdata=ranges,
@@ -108,7 +108,8 @@ def distribution(
         )
         for column, name, colour, shape in ((lost, "losing money", LOSS, "/"), (count, "all subscribers", GAIN, ""))
     ]
-    made = figure(reversed(traces), *titles, barmode="overlay")
+    unused = [f"{row[count]:,} used nothing and are not drawn" for row in rows if row[low] == 0]
+    made = figure(reversed(traces), ". ".join([titles[0], *unused]), titles[1], barmode="overlay")
     made.update_xaxes(type="log", dtick=1)
     for number, mark in enumerate(mark for mark in marks if mark.at is not None and float(mark.at) > 0):
         made.add_scatter(
@@ -119,12 +120,6 @@ def distribution(
             hoverinfo="name",
             line={"color": series(number + 2), "width": 3, "dash": dash(number + 1)},
         )
-    unused = [row for row in rows if row[low] == 0]
-    if unused:
-        said = ", ".join(f"{row[count]:,} used nothing" for row in unused)
-        made.add_annotation(
-            text=said, xref="paper", yref="paper", x=1, y=1, xanchor="right", yanchor="top", showarrow=False
-        )
     return made
 
 
@@ -133,7 +128,7 @@ def _part(x: Sequence[str], amounts: Sequence[str | None], name: str, number: in
         x=list(x),
         y=[drawn(amount) for amount in amounts],
         name=name,
-        marker={"color": series(number), "pattern": {"shape": pattern(number), "fgcolor": "white", "solidity": 0.25}},
+        marker={"color": series(number), "pattern": filling(pattern(number))},
         customdata=[money.exactly(amount, currency) for amount in amounts],
         hovertemplate=f"%{{x}}<br>{name}<br>%{{customdata}}<extra></extra>",
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#C0669B", "#A87700", "#7A7AE0", "#7F7F7F", "#B5525C")
 """Okabe and Ito's order and hues, the bright ones darkened: each has a contrast of 3 or more to white and to the dark background."""
 GAIN, LOSS, NEUTRAL = "#0072B2", "#D55E00", "#7F7F7F"
@@ -31,3 +33,8 @@ def symbol(number: int) -> str:
 def pattern(number: int) -> str:
     """The filling of the n-th bar."""
     return PATTERNS[number % len(PATTERNS)]
+
+
+def filling(shape: str) -> dict[str, Any]:
+    """A pattern in white over the bar's own colour."""
+    return {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)", "solidity": 0.2, "size": 7}

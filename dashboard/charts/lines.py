@@ -66,7 +66,7 @@ def lorenz(rows: Sequence[Row], across: str, up: str, label: str, titles: tuple[
         if own:
             traces += _line(own, across, up, str(key), number, " %", None)
     made = figure(traces, *titles)
-    made.update_xaxes(range=[0, 100], ticksuffix=" %")
+    made.update_xaxes(range=[0, 102], dtick=25, ticksuffix=" %")
     made.update_yaxes(ticksuffix=" %")
     return made
 

@@ -1,18 +1,29 @@
-"""How did a figure run over the days, at the size of a word? An inline drawing that takes the text's colour."""
+"""How did a figure run over the days, at the size of a word? An image inside the page, in a colour seen on light and dark."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
+
+from dashboard.charts.colours import GAIN
 
 WIDTH, HEIGHT, EDGE = 96, 20, 2
 
 
 def spark(values: Sequence[str | None], said: str) -> str:
-    """An SVG line from the first value to the last, from 0 to the largest; a hole where a value is None.
+    """HTML of an image: `drawing`, or nothing without any value. `said` describes it to those who hear pages."""
+    picture = drawing(values)
+    data = b64encode(picture.encode()).decode()
+    return (
+        f'<img alt="{escape(said, quote=True)}" width="{WIDTH}" height="{HEIGHT}" src="data:image/svg+xml;base64,{data}">'
+        if picture
+        else ""
+    )
 
-    `said` describes it to those who hear pages. Without any value it is empty.
-    """
+
+def drawing(values: Sequence[str | None]) -> str:
+    """SVG of a line from the first value to the last, from 0 to the largest; a hole where a value is None; empty without any value."""
     heights = [None if value is None else float(value) for value in values]
     known = [height for height in heights if height is not None]
     if not known:
@@ -28,6 +39,6 @@ def spark(values: Sequence[str | None], said: str) -> str:
             pieces[-1].append(f"{EDGE + number * step:.1f},{up:.1f}")
     drawn = "".join(f'<polyline points="{" ".join(piece)}"/>' for piece in pieces if piece)
     return (
-        f'<svg role="img" aria-label="{escape(said, quote=True)}" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'fill="none" stroke="currentColor" stroke-width="1.5">{drawn}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'fill="none" stroke="{GAIN}" stroke-width="1.5">{drawn}</svg>'
     )

@@ -50,6 +50,7 @@ def waterfall(
     cut = low > CUT_BELOW * high > 0
     made = figure([bars], "", f"{currency}, axis cut" if cut else currency, legend=False)
     made.update_xaxes(tickangle=-30)
+    made.update_yaxes(tickformat=",")
     if cut:
         room = (high - low) * 0.25 or high * 0.1
         made.update_yaxes(range=[low - room, high + room])

@@ -8,7 +8,7 @@ from dashboard import charts, frame, plot, rows, states
 from dashboard.api import Answer
 
 _STEPS = ("step", "revenue", "cost", "margin")
-_EFFECTS = ("price", "volume", "mix", "new")
+_EFFECTS = ("price", "volume", "mix", "new", "fx")
 
 
 def page() -> None:
@@ -39,8 +39,11 @@ def _bridge(answer: Answer, currency: str) -> None:
         "Steps from one margin to the other",
         "Blue raises the margin, orange lowers it. Steps below half a cent have no bar; the table has all.",
     )
-    frame.table([*steps, change], rows.chosen(answer.data["columns"], _STEPS), f"Steps, {currency}")
-    st.caption(f"In this order, as each step is measured after those before it: {notes['order'].partition(': ')[2]}.")
+    shown = [{**row, "step": str(row["step"]).replace("_", " ")} for row in (*steps, change)]
+    frame.table(shown, rows.chosen(answer.data["columns"], _STEPS), f"Steps, {currency}")
+    st.caption(
+        f"In this order, as each step is measured after those before it: {notes['order'].partition(': ')[2].replace('_', ' ')}."
+    )
     effects = rows.section(answer, "price_volume_mix", currency)
     if effects:
         titles = ("Plan", f"Change of net revenue, {currency}")

@@ -11,16 +11,17 @@ UNITS = {"requests": "Requests", "tokens": "Tokens"}
 _STATEMENT = (
     "plan",
     "subscribers",
-    "loss_making",
-    "loss_making_pct",
     "net_revenue",
     "provider_cost",
-    "self_hosted_cost",
-    "payment_fees",
     "gross_margin",
     "gross_margin_pct",
+    "loss_making",
+    "loss_making_pct",
     "cost_per_subscriber",
     "net_revenue_per_subscriber",
+    "tools_cost",
+    "self_hosted_cost",
+    "payment_fees",
 )
 _BESIDE = {
     "intervals": "How sure each estimate is",
@@ -58,13 +59,15 @@ def _block(answer: Answer, currency: str) -> None:
     at = st.columns(4)
     frame.metric("gross_margin", inside["gross_margin"], currency=currency, at=at[0])
     frame.metric("gross_margin_pct", inside["gross_margin_pct"], "percent", at=at[1])
-    frame.metric("loss_making", inside["loss_making"], "count", title="Loss-making subscribers", at=at[2])
-    frame.metric("loss_making_pct", inside["loss_making_pct"], "percent", title="of all subscribers", at=at[3])
+    frame.metric("loss_making", inside["loss_making"], "count", title="Lose money", at=at[2])
+    frame.metric("loss_making_pct", inside["loss_making_pct"], "percent", title="Lose money, %", at=at[3])
     drawing = charts.grouped(
         plans, "plan", ("net_revenue", "provider_cost", "gross_margin"), ("Plan", currency), currency
     )
     plot.draw(drawing, f"plans-{currency}", "Revenue, provider cost and gross margin by plan")
-    frame.table([*own, inside], rows.chosen(answer.data["columns"], _STATEMENT), f"Plans, {currency}")
+    frame.table(
+        rows.named([*own, inside], "plan"), rows.chosen(answer.data["columns"], _STATEMENT), f"Plans, {currency}"
+    )
     _use(answer, currency)
     _losing(answer, currency)
     st.subheader("More about each plan", anchor=False)

@@ -21,6 +21,7 @@ _KEYS = {"user": "user_id", "account": "account_id"}
 _MONEY = (
     "net_revenue",
     "provider_cost",
+    "tools_cost",
     "self_hosted_cost",
     "payment_fees",
     "gross_margin",
@@ -86,14 +87,11 @@ def _table(answer: Answer, currency: str, key: str, by: str) -> None:
         "gross_margin_free_tier_out_pct", outside["gross_margin_pct"], "percent", title="Without free tier", at=at[3]
     )
     shown = [{"name": key, "kind": "text", "label": by}, *rows.chosen(answer.data["columns"], _MONEY)]
-    listed: list[dict[str, Any]] = [dict(row) for row in own]
-    for row in listed:
-        row[key] = row[key] or ("" if row["row"] == "detail" else str(row["row"]).replace("_", " "))
+    listed = [dict(row) for row in rows.named([*own, inside], key)]
     if key == "user_id":
         shown.insert(2, _DAYS)
         _draw_days(listed, currency)
-    total = {**inside, key: "total"}
-    frame.table([*listed, total], shown, f"Margins by {by.lower()}, {currency}, the least profitable first")
+    frame.table(listed, shown, f"Margins by {by.lower()}, {currency}, the least profitable first")
 
 
 def _draw_days(listed: list[dict[str, Any]], currency: str) -> None:
@@ -121,7 +119,7 @@ def _heavy() -> None:
             charts.lorenz(curve, "subscribers_pct", "profit_pct", "plan", best),
             f"heavy-users-{currency}",
             "Heavy users",
-            "Above 100 % the best subscribers earn what the others lose again.",
+            "Above 100 % the best subscribers earn what the others lose again; of a plan that loses money, who loses least comes first.",
             at[0],
         )
         cheapest = ("Subscribers, the cheapest first, %", "Share of the plan's cost, %")

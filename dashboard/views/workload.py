@@ -65,4 +65,4 @@ def _block(answer: Answer, currency: str, by: str) -> None:
     for tab, (title, names) in zip(tabs, _TABLES.items(), strict=True):
         shown = rows.chosen(answer.data["columns"], names)
         shown[0]["label"] = by
-        frame.table([*own, total], shown, f"{title}, {currency}", at=tab)
+        frame.table(rows.named([*own, total], "key"), shown, f"{title}, {currency}", at=tab)

@@ -9,6 +9,7 @@ import pytest
 
 from dashboard import charts
 from dashboard.charts import colours
+from dashboard.charts.spark import drawing
 
 LIGHT, DARK = "#FFFFFF", "#11161C"
 
@@ -136,6 +137,12 @@ def test_grouped_bars_stand_side_by_side() -> None:
     assert made.layout.barmode == "group"
 
 
+def test_a_filled_bar_keeps_its_colour_below_the_pattern() -> None:
+    _, second = charts.stacked(MONTHS, "month", "model", "cost", ("Month", "USD"), "USD").data
+    assert (second.marker.color, second.marker.pattern.shape) == (colours.SERIES[1], "/")
+    assert second.marker.pattern.fillmode == "overlay"  # else the pattern takes the colour's place
+
+
 def test_ranked_bars_begin_on_top_and_show_losses_by_colour_and_sign() -> None:
     rows = [{"user": "u1", "margin": "-4.5"}, {"user": "u2", "margin": None}, {"user": "u3", "margin": "2"}]
     made = charts.ranked(rows, "user", "margin", "Gross margin, USD", "USD")
@@ -162,13 +169,18 @@ def test_a_distribution_has_bars_from_edge_to_edge_and_losers_inside() -> None:
     assert (list(every.x), list(every.width), every.offset, list(every.y)) == ([1.0, 2.0], [1.0, 3.0], 0, [5, 3])
     assert (lost.name, list(lost.y)) == ("losing money", [1, 3])
     assert (list(mark.x), mark.name) == ([3.5, 3.5], "break-even: 3.5")
-    assert made.layout.annotations[0].text == "7 used nothing"
+    assert made.layout.xaxis.title.text == "Requests. 7 used nothing and are not drawn"
 
 
 def test_a_sparkline_runs_from_the_lowest_to_the_highest_with_holes() -> None:
-    drawing = ET.fromstring(charts.spark(["0", "10", None, "5"], 'cost of "u1"'))
-    assert [line.get("points") for line in drawing] == ["2.0,18.0 32.7,2.0", "94.0,10.0"]
-    assert drawing.get("aria-label") == 'cost of "u1"'
+    lines = ET.fromstring(drawing(["0", "10", None, "5"]))
+    assert [line.get("points") for line in lines] == ["2.0,18.0 32.7,2.0", "94.0,10.0"]
+
+
+def test_a_sparkline_says_what_it_shows_to_those_who_hear_it() -> None:
+    assert charts.spark(["1"], 'cost of "u1"').startswith(
+        '<img alt="cost of &quot;u1&quot;" width="96" height="20" src="data:image/svg'
+    )
 
 
 def test_a_sparkline_of_nothing_known_is_empty() -> None:
