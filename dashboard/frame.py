@@ -55,13 +55,16 @@ def cell(value: Any, kind: str, currency: str | None, exact: bool = False) -> tu
         return (money.exactly if exact else money.amount)(value, currency), money.exactly(value, currency)
     if value is None:
         return money.UNKNOWN, "not known" if kind in _NUMERIC else ""
+    text = str(value)
     if kind == "percent":
-        return (f"{value} %" if exact else money.percent(str(value))), f"{value} %"
-    if kind == "count":
-        return money.count(int(value)), str(value)
-    if kind == "number":
-        return (str(value) if exact else money.number(str(value))), str(value)
-    return str(value), str(value)
+        return (f"{text} %" if exact else money.percent(text)), f"{text} %"
+    brief = {"count": money.count, "number": money.number, "moment": _minute}.get(kind)
+    return (text if brief is None or (exact and kind == "number") else brief(value)), text
+
+
+def _minute(moment: str) -> str:
+    """A moment to the minute."""
+    return moment[:16].replace("T", " ")
 
 
 def table(
@@ -75,7 +78,8 @@ def table(
 
     Args:
         rows: as the API sent them, in its order.
-        columns: name, kind (text, money, count, percent, number, drawing) and maybe label of each, as a report's JSON has them.
+        columns: name, kind and maybe label of each, as a report's JSON has them; beside its kinds `moment`, `prose` (wrapped) and
+            `drawing`.
         caption: what it shows. currency: key of each row that names its amounts' currency.
     """
     exact = reader().exact
@@ -104,7 +108,7 @@ def _line(row: Mapping[str, Any], columns: Sequence[Mapping[str, str]], currency
             cells.append(f"<td>{row.get(column['name']) or ''}</td>")
             continue
         shown, hover = cell(row.get(column["name"]), column["kind"], row.get(currency), exact)
-        kinds = ["n" if column["kind"] in _NUMERIC else "text"]
+        kinds = ["n" if column["kind"] in _NUMERIC else "prose" if column["kind"] == "prose" else "text"]
         kinds += ["neg"] if shown.startswith("\N{MINUS SIGN}") else []
         cells.append(
             f'<td class="{" ".join(kinds)}" title="{html.escape(hover, quote=True)}">{html.escape(shown)}</td>'
@@ -169,9 +173,9 @@ def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> bytes:
 
 
 def _buttons(name: str, as_csv: Callable[[], bytes], as_xlsx: Callable[[], bytes], at: Any) -> None:
-    places = at.columns([1, 1, 6])
-    places[0].download_button("CSV", as_csv, f"{name}.csv", "text/csv", key=f"csv:{name}", on_click="ignore")
-    places[1].download_button("XLSX", as_xlsx, f"{name}.xlsx", XLSX, key=f"xlsx:{name}", on_click="ignore")
+    place = at.container(horizontal=True)
+    place.download_button("CSV", as_csv, f"{name}.csv", "text/csv", key=f"csv:{name}", on_click="ignore")
+    place.download_button("XLSX", as_xlsx, f"{name}.xlsx", XLSX, key=f"xlsx:{name}", on_click="ignore")
 
 
 def note_coverage(answer: Answer, at: Any = st) -> None:

@@ -46,6 +46,7 @@ CSS = """
 .tc-table tr.total td, .tc-table tr.subtotal td {font-weight: 600;}
 .tc-table tr.total td {border-top: 2px solid rgba(128,128,128,0.6);}
 .tc-table td.text {max-width: 22rem; overflow: hidden; text-overflow: ellipsis;}
+.tc-table td.prose {white-space: normal; min-width: 14rem;}
 .tc-table td.neg {color: #B34700;}
 @media (prefers-color-scheme: dark) {.tc-table td.neg {color: #FF9B5E;}}
 </style>

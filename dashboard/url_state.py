@@ -54,6 +54,26 @@ def pick(
     return chosen or ""
 
 
+def tabs(name: str, label: str, options: Mapping[str, str], default: str) -> str:
+    """One of a few parts of a page, bound to the URL parameter `name`; arguments as of `choice`."""
+    key = f"url:{name}"
+    linked = _linked(name)
+    if linked is not None and linked in options:
+        st.session_state[key] = linked
+    elif st.session_state.get(key) not in options:
+        st.session_state[key] = default
+    chosen = st.segmented_control(
+        label,
+        list(options),
+        format_func=lambda value: options[value],
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+    )
+    _write(name, chosen or default)
+    return chosen or default
+
+
 def words(name: str, label: str, help: str | None = None, at: Any = st, placeholder: str | None = None) -> str:
     """A text field bound to the URL parameter `name`; empty is no filter."""
     key = f"url:{name}"

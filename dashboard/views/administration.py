@@ -21,7 +21,7 @@ SCOPES = {
 def page() -> None:
     st.title("Administration")
     actions.tell()
-    chosen = url_state.choice("view", "Show", TABS, "keys")
+    chosen = url_state.tabs("view", "Show", TABS, "keys")
     if chosen in ("keys", "people") and not session.reader().may("admin"):
         states.empty("Only an admin key sees keys and people", "Ask whoever gave you yours.")
         return
@@ -39,7 +39,10 @@ def _keys() -> None:
         {**row, "state": "revoked" if row["revoked_at"] else "yours" if row["asking"] else "good"} for row in found
     ]
     names = ("key_id", "scope", "label", "state", "created_at", "revoked_at")
-    frame.table(shown, [{"name": name, "kind": "text"} for name in names], "API keys, the oldest first")
+    kinds = {"created_at": "moment", "revoked_at": "moment"}
+    frame.table(
+        shown, [{"name": name, "kind": kinds.get(name, "text")} for name in names], "API keys, the oldest first"
+    )
     frame.source(answer, "keys", downloads=False)
     at = st.columns(2)
     with at[0].form("make-key"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 import streamlit as st
@@ -29,7 +30,7 @@ MOST_PARTS = 30
 _ROWS = "2000"
 _MEASURES = ("effective_cost", "list_cost", "billed_cost", "events", "unpriced_events", "pending_events", "tokens")
 _CHARGE = (
-    {"name": "occurred_at", "kind": "text"},
+    {"name": "occurred_at", "kind": "moment"},
     {"name": "subject_id", "kind": "text", "label": "Event or subject"},
     {"name": "charge_status", "kind": "text"},
     {"name": "seller", "kind": "text"},
@@ -68,9 +69,8 @@ def _filters() -> list[str]:
     """Filters as the API takes them; a value is chosen among those of the period, or typed."""
     chosen: list[str] = []
     with st.expander("Filters", icon=":material/filter_alt:", expanded=_any_in_url()):
-        at = st.columns(4)
-        for number, name in enumerate(DIMENSIONS):
-            value = url_state.pick(name, label(name), _values(name), define(name), at[number % 4])
+        for name, at in zip(DIMENSIONS, cycle(st.columns(4)), strict=False):
+            value = url_state.pick(name, label(name), _values(name), define(name), at)
             chosen += [f"{name}:{value}"] if value else []
     return chosen
 

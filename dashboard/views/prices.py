@@ -21,12 +21,13 @@ _CLASSES = ("uncached_input", "cache_read", "cache_write", "output")
 _ROW = ("seller", "model", "service_tier", "region", "above_input_tokens")
 _DATED = ("effective_from", "effective_until", "source", "checked_on")
 _MOST = 400
+_ACT = ("at", "actor", "for", "action", "subject", "before", "after")
 
 
 def page() -> None:
     st.title("Prices")
     actions.tell()
-    chosen = url_state.choice("view", "Show", TABS, "book")
+    chosen = url_state.tabs("view", "Show", TABS, "book")
     {
         "book": _book,
         "history": _history,
@@ -39,11 +40,17 @@ def page() -> None:
 
 def _book() -> None:
     at = st.columns(2)
-    seller = url_state.words("seller", "Seller", at=at[0], placeholder="openai")
-    model = url_state.words("model", "Model", "By its exact name.", at=at[1], placeholder="gpt-5.4-mini")
+    used = _used()
+    model = url_state.pick(
+        "model", "Model", used, "By its exact name; those of the period are offered, the dearest first.", at[0], ""
+    )
+    seller = url_state.words("seller", "Seller", at=at[1], placeholder="openai")
     if not seller and not model:
-        states.empty("The book has thousands of rows", "Name a seller or a model; `openai`, for one.")
-        return
+        if not used:
+            states.empty("The book has thousands of rows", "Name a seller or a model; `openai`, for one.")
+            return
+        model = used[0]
+        st.caption(f"`{model}` cost most in the period; choose or type another model above.")
     answer = states.ask("/v1/prices", seller=seller, model=model)
     found: list[dict[str, Any]] = answer.data["prices"]
     if not found:
@@ -60,7 +67,8 @@ def _book() -> None:
 
 
 def _history() -> None:
-    model = url_state.words("model", "Model", "By any of its exact names.", placeholder="gpt-4o")
+    used = _used()
+    model = url_state.pick("model", "Model", used, "By any of its exact names.", none="") or (used[0] if used else "")
     if not model:
         states.empty("Name a model", "What every source says of it appears here, over time.")
         return
@@ -94,9 +102,7 @@ def _changes() -> None:
         frame.source(answer, "price-changes", downloads=False)
     st.subheader("Who changed what", anchor=False)
     acts = states.ask("/v1/audit", limit=100)
-    columns = [
-        {"name": name, "kind": "text"} for name in ("at", "actor", "for", "action", "subject", "before", "after")
-    ]
+    columns = [{"name": name, "kind": "moment" if name == "at" else "text"} for name in _ACT]
     frame.table(acts.data["acts"], columns, "Acts, the newest first")
     frame.source(acts, "audit", downloads=False)
 
@@ -196,6 +202,14 @@ def _impacted(answer: Answer) -> None:
     frame.files(told["lines"], [column["name"] for column in (*names, *costs)], "impact")
 
 
+def _used() -> list[str]:
+    """Priced models of the period, the dearest first."""
+    answer = frame.report("explore", group_by="model", limit="50", currency=None)
+    return list(
+        dict.fromkeys(str(row["model"]) for row in answer.rows if row["model"] and row["effective_cost"] is not None)
+    )
+
+
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
     """The prices of a row as columns."""
     return {**row, **row["prices"]}
@@ -204,7 +218,8 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 def _table(found: list[dict[str, Any]], caption: str, more: tuple[str, ...] = ()) -> None:
     columns = [{"name": name, "kind": "text"} for name in _ROW]
     columns += [{"name": name, "kind": "number"} for name in _CLASSES]
-    columns += [{"name": name, "kind": "text"} for name in ("currency", *_DATED, *more)]
+    kinds = {"effective_from": "moment", "effective_until": "moment"}
+    columns += [{"name": name, "kind": kinds.get(name, "text")} for name in ("currency", *_DATED, *more)]
     shown = [_flat(row) for row in found[:_MOST]]
     columns = [column for column in columns if any(row.get(column["name"]) not in (None, "") for row in shown)]
     frame.table(shown, columns, caption)

@@ -19,8 +19,8 @@ _UNPRICED = (
     {"name": "output_tokens", "kind": "count"},
     {"name": "days", "kind": "count"},
     {"name": "users", "kind": "count"},
-    {"name": "first_seen", "kind": "text"},
-    {"name": "last_seen", "kind": "text"},
+    {"name": "first_seen", "kind": "moment"},
+    {"name": "last_seen", "kind": "moment"},
 )
 _EXCEPTION = ("exception_id", "kind", "event_id", "format", "reason", "detail", "occurred_at", "received_at")
 _KINDS = {"all": "All", "contradiction": "Contradictions", "conflict": "Conflicts", "finding": "Findings"}
@@ -43,7 +43,9 @@ def _checks(answer: Any) -> None:
     for place, check in zip(at[1:], ("unpriced", "excepted", "late"), strict=True):
         found = rows.of(answer.rows, check=check)
         frame.metric(f"{check}_events", str(found[0]["events"]), "count", title=check.capitalize(), at=place)
-    frame.table(answer.rows, frame.columns(answer), "What is not certain in the period")
+    named = [{**row, "check": row["check"].replace("_", " ")} for row in answer.rows]
+    columns = frame.columns(answer, "check", "events", "share", "booked_amount")
+    frame.table(named, [*columns, {"name": "meaning", "kind": "prose"}], "What is not certain in the period")
 
 
 def _unpriced() -> None:
@@ -104,7 +106,7 @@ def _exceptions() -> None:
         )
         frame.source(answer, "exceptions", downloads=False)
         return
-    shown = [{"name": name, "kind": "text"} for name in _EXCEPTION]
+    shown = [{"name": name, "kind": "moment" if name.endswith("_at") else "text"} for name in _EXCEPTION]
     frame.table(found, shown, "Open exceptions, oldest first")
     frame.source(answer, "exceptions", downloads=False)
     frame.files(found, list(found[0]), "exceptions")
