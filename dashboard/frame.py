@@ -58,13 +58,16 @@ def cell(value: Any, kind: str, currency: str | None, exact: bool = False) -> tu
     text = str(value)
     if kind == "percent":
         return (f"{text} %" if exact else money.percent(text)), f"{text} %"
-    brief = {"count": money.count, "number": money.number, "moment": _minute}.get(kind)
-    return (text if brief is None or (exact and kind == "number") else brief(value)), text
+    shown = _BRIEF.get(kind)
+    return (text if shown is None or (exact and kind == "number") else shown(value)), text
 
 
 def _minute(moment: str) -> str:
     """A moment to the minute."""
     return moment[:16].replace("T", " ")
+
+
+_BRIEF: Mapping[str, Callable[[Any], str]] = {"count": money.count, "number": money.number, "moment": _minute}
 
 
 def table(
