@@ -177,6 +177,10 @@ POOLS_BY_OWNER = (
     "'{\"price_per_hour\": \"3\", \"gpus\": 1}', :tenant || '-source', 'x', now())",
     "INSERT INTO pool_bills (tenant, pool_id, hour, amount, billing_currency, gpu_hours, source, parts, created_by, recorded_at) "
     "VALUES (:tenant, :tenant || '-pool', '2026-07-01 00:00:00+00', 3, 'USD', 1, 'schedule', '[]', 'x', now())",
+    "INSERT INTO pool_hours (tenant, pool_id, hour, settlement, bill, billing_currency, direct, gap, idle, unallocated_gap, "
+    "unallocated_idle, unproven, capacity_us, in_flight_us, idle_us, unproven_us, requests, charged, unpriced, estimated, "
+    "extrapolated, curve_id, policy, fluid, inputs_hash) VALUES (:tenant, :tenant || '-pool', '2026-07-01 00:00:00+00', 1, 3, 'USD', 0, "
+    "0, 3, 0, 3, 0, 3600000000, 0, 3600000000, 0, 0, 0, 0, 0, 0, :tenant || '-curve', 'switch', false, 'x')",
     "INSERT INTO unused_gpu_hours (tenant, rate_id, hour, amount, billing_currency, source, created_by, recorded_at) "
     "VALUES (:tenant, :tenant || '-rate', '2026-07-01 00:00:00+00', 3, 'USD', 'schedule', 'x', now())",
 )
@@ -301,7 +305,7 @@ def test_the_application_can_not_edit_what_is_booked(world: World) -> None:
         SELECT c.oid::regclass::text, privilege FROM pg_class c, unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) privilege
         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
           AND (c.relname IN ('charges', 'event_ids', 'raw_usage', 'tariffs', 'tariff_prices', 'tariff_records', 'contracts', 'audit_log',
-                             'pools', 'pool_replicas', 'gpu_rates', 'pool_bills', 'unused_gpu_hours')
+                             'pools', 'pool_replicas', 'gpu_rates', 'pool_bills', 'unused_gpu_hours', 'pool_hours')
                OR c.relname ~ '^usage_events')
           AND (has_table_privilege('tokencogs_app', c.oid, privilege)
                OR privilege = 'UPDATE' AND has_any_column_privilege('tokencogs_app', c.oid, 'UPDATE'))
@@ -523,6 +527,7 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
         ("/v1/pools/bills/imports", {"json": {"format": "csv", "content": OWN_BILL, "name": "alpha.csv"}})
     ],
     ("GET", "/v1/pools/unused"): [("/v1/pools/unused", {"params": PERIOD})],
+    ("GET", "/v1/pools/what-if"): [("/v1/pools/what-if", {"params": {**PERIOD, "pool_id": "alpha-more"}})],
     ("GET", "/v1/pools/rates"): [("/v1/pools/rates", {}), ("/v1/pools/rates?state=proposed", {})],
     ("POST", "/v1/pools/rates"): [("/v1/pools/rates", {"json": RATE})],
     ("DELETE", "/v1/pools/rates"): [("/v1/pools/rates?rate_id=alpha-more&effective_from=2026-07-01", {})],
