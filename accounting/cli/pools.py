@@ -16,6 +16,7 @@ COMMANDS = {
     "replica": "accounting.cli.pools_replica:replica",
     "show": "accounting.cli.pools_settings:show",
     "unused": "accounting.cli.pools_bill:unused",
+    "what-if": "accounting.cli.pools_what_if:what_if",
     "withdraw": "accounting.cli.pools_settings:withdraw",
 }
 

@@ -86,6 +86,7 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         ("GET", "/v1/reports/{name}"): PERIOD,
         ("GET", "/v1/user-days"): {**PERIOD, "user_id": "u"},
         ("GET", "/v1/users/{user_id}"): PERIOD,
+        ("GET", "/v1/pools/what-if"): {**PERIOD, "pool_id": "none"},
         ("GET", "/v1/fx-rate"): {"from": "EUR", "to": "EUR", "on": "2026-07-01"},
         ("DELETE", "/v1/cost-basis"): {"provider": "nobody"},
         ("DELETE", "/v1/logins"): {"subject": "s"},

@@ -7,6 +7,7 @@ Before the first token: 0.031 and 0.005 + 0.00452, of it 0.00016 of cached token
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -16,9 +17,11 @@ import pytest
 from accounting.errors import InvalidInput, NotFound
 from accounting.reports import ReportQuery, run
 from accounting.reports.pool_diagnosis import OWN_PRICE
+from accounting.reports.pool_what_if import Question, pool_what_if
 from accounting.selfhosted.curve_json import dump_curve
 from accounting.selfhosted.what_if import BEHAVIOUR
 from accounting.storage.curves import record_curve
+from tests.accounting.cli.conftest import runner
 from tests.accounting.ledger.pool_world import PoolWorld, request
 from tests.accounting.selfhosted.worked import CURVE
 from tests.conftest import Database
@@ -198,3 +201,75 @@ def test_what_is_settled_anew_counts_once(database: Database) -> None:
     made.settle()
     [row] = asked(made, "unit-costs")["rows"]
     assert (row["requests"], row["output_tokens"], row["uncached_input_tokens"]) == (3, 403, 2_200)
+
+
+def answer(world: PoolWorld, **asked: Any) -> dict[str, Any]:
+    return pool_what_if(world.database.app, world.tenant, Question("pool-1", **asked), ReportQuery.parse(*HOURS, "UTC"))
+
+
+def test_a_forecast_needs_the_replicas_that_its_requests_fill(world: PoolWorld) -> None:
+    """A request takes 0.01276 + 0.0312575 + 0.010 * 150/2 = 0.7940175 s of a replica: 10 a second at 80 % are 9.925.
+
+    Without the promise of 10.85 ms 8 decode at once, 0.0440175 + 0.1875: 2.894; a second of a replica costs 2.49 / 3,600."""
+    held, free = answer(world, requests_per_second=10.0), answer(world, requests_per_second=10.0, itl_ms=100.0)
+    assert (held["as_it_is"]["batch"], held["as_it_is"]["limit"], held["as_it_is"]["replicas_needed"]) == (
+        "2",
+        "itl",
+        10,
+    )
+    assert held["as_asked"] == held["as_it_is"]
+    assert (free["as_asked"]["batch"], free["as_asked"]["limit"], free["as_asked"]["replicas_needed"]) == (
+        "8",
+        "max_batch",
+        3,
+    )
+    assert held["as_it_is"]["cost_per_hour"] == "24.9"
+    assert float(held["as_it_is"]["cost_per_million"]) == pytest.approx(
+        2.49 / 3_600 * 0.7940175 / 0.8 / 1_151 * 1e6, rel=1e-6
+    )
+
+
+def test_what_is_asked_changes_that_alone(world: PoolWorld) -> None:
+    """A GPU at half the price: half the cost. All prompts found but their last token: 1 * d + f * 999.5 + r * 999 instead of 0.01276."""
+    half = answer(world, gpu_hour=Decimal("1.245"))
+    assert half["change_pct"] == "-50"
+    found = answer(world, hit_share=Decimal(1), itl_ms=100.0)["as_asked"]
+    seconds = 0.00002 + 0.000000002 * 999.5 + 0.0000002 * 999 + 0.0312575 + 0.010 * 150 / 8
+    assert float(found["cost_per_million"]) == pytest.approx(2.49 / 3_600 * seconds / 0.8 / 1_151 * 1e6, rel=1e-6)
+    other = answer(world, curve_id="quantised")["as_asked"]
+    assert any(note.startswith(BEHAVIOUR) for note in other["notes"])
+    assert answer(world, apart=True)["as_asked"]["notes"][-1].startswith("moving the cache")
+    assert answer(world, kv_ratio=Decimal("0.25"))["as_asked"]["notes"][-1].startswith("derived")
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"busy": Decimal(2)}, "busy='2'"),
+        ({"hit_share": Decimal("-0.1")}, "hit_share='-0.1'"),
+        ({"requests_per_second": 0.0}, "requests_per_second='0.0'"),
+        ({"context_factor": Decimal(0)}, "context_factor='0'"),
+    ],
+)
+def test_a_question_that_can_not_be_is_refused_by_field_and_value(asked: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidInput, match=named):
+        Question("pool-1", **asked)
+
+
+def test_a_pool_without_charged_requests_has_no_answer(world: PoolWorld) -> None:
+    query = ReportQuery.parse("2026-09-01", "2026-10-01", "UTC")
+    with pytest.raises(InvalidInput, match="pool_id='pool-1'"):
+        pool_what_if(world.database.app, world.tenant, Question("pool-1"), query)
+    with pytest.raises(NotFound, match="pool='nope'"):
+        pool_what_if(world.database.app, world.tenant, Question("nope"), query)
+
+
+def test_the_command_prints_both_sides(world: PoolWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_command = runner(world.database, monkeypatch)
+    words = ("pools", "what-if", "pool-1", "--from", HOURS[0], "--to", HOURS[1], "--tenant", world.tenant.tenant)
+    shown = run_command(*words, "--gpu-hour", "1.245").output
+    assert "pool-1: 2 requests" in shown
+    assert [line.split()[-1] for line in shown.splitlines() if line.startswith("change_pct")] == ["-50"]
+    told = json.loads(run_command(*words, "--requests-per-second", "10", "--json").output)
+    assert told["as_asked"]["replicas_needed"] == 10
+    assert "hit_share='3'" in run_command(*words, "--hit-share", "3").output
