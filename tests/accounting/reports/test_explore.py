@@ -97,6 +97,20 @@ def test_another_zones_days_come_from_quarter_hours(database: Database, tenant: 
     assert ask(database, tenant, "day,user_id", tz="UTC").footer[0].name == "answered_by_ledger"
 
 
+@pytest.mark.parametrize("group_by", ["model", "user_id", "feature"])
+def test_a_period_ends_before_the_first_instant_of_its_end_in_every_table(
+    database: Database, tenant: TenantContext, group_by: str
+) -> None:
+    first = run(
+        database.app, tenant, "explore", ReportQuery.parse("2026-07-01", "2026-07-02", "Asia/Kolkata", group_by)
+    )
+    second = run(
+        database.app, tenant, "explore", ReportQuery.parse("2026-07-02", "2026-07-03", "Asia/Kolkata", group_by)
+    )
+    assert (first.totals[0]["events"], second.totals[0]["events"]) == (2, 5)
+    assert first.totals[0]["effective_cost"] == 2 * O3
+
+
 def test_usage_that_names_none_is_none_and_can_be_chosen(database: Database, tenant: TenantContext) -> None:
     assert cells(ask(database, tenant, "user_id"), "user_id") == [
         ("ada", 2 * O3 + GPT, 3),
@@ -161,6 +175,15 @@ def test_charges_come_dearest_first_page_by_page_each_once(database: Database, t
     last = page(database, tenant, cursor=second["next"])
     assert [(line["charge_id"], line["effective_cost"]) for line in last["charges"]] == [("x1:0", None)]
     assert last["next"] is None
+
+
+def test_charges_end_before_the_first_instant_of_the_periods_end(database: Database, tenant: TenantContext) -> None:
+    query = ReportQuery.parse("2026-07-01", "2026-07-02", "Asia/Kolkata")
+    assert [line["charge_id"] for line in charge_list(database.app, tenant, query)["charges"]] == ["a2:0", "a1:0"]
+
+
+def test_a_page_that_holds_exactly_all_is_the_last(database: Database, tenant: TenantContext) -> None:
+    assert page(database, tenant, limit=7)["next"] is None
 
 
 def test_charges_by_time_come_newest_first(database: Database, tenant: TenantContext) -> None:
