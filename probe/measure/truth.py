@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -22,6 +22,7 @@ from probe.measure.simulate import Books, Served, simulate
 from probe.measure.traffic import Arrival, Lengths, at_rate, draw_arrivals
 
 LOADS = (0.5, 0.8)
+Clock = Callable[[], float]
 _MOST, _ATTEMPTS = 2_000, 3
 
 
@@ -39,37 +40,40 @@ class Figure:
         return self.predicted / self.measured - 1.0
 
 
-def replay(engine: Engine, arrivals: Sequence[Arrival], seed: int) -> Served:
+def clock(threads: int | None) -> Clock:
+    """Seconds of a replay. An engine on one thread has a clock that stands still while others have its processor: arrivals, steps and
+    first tokens go by it alike, so that a shared machine shows a replay as an own one would. Others get the wall's."""
+    if threads != 1:
+        return time.perf_counter
+    return lambda: time.perf_counter() - watch.thread_waited()
+
+
+def replay(engine: Engine, arrivals: Sequence[Arrival], seed: int, now: Clock = time.perf_counter) -> Served:
     """Serves the list in real time, `at` in seconds, with prompts drawn anew. Answers have the lengths asked for."""
     draw, vocabulary = random.Random(seed), engine.runner.model.config.vocab_size
-    coming = deque(
-        (f"replay-{number}", draw.choices(range(vocabulary), k=one.input_tokens), one)
-        for number, one in enumerate(arrivals)
-    )
-    came = {name: one.at for name, _, one in coming}
+    prompts = [draw.choices(range(vocabulary), k=one.input_tokens) for one in arrivals]
+    coming = deque(enumerate(arrivals))
     last: dict[str, float] = {}
-    served, begun = Served(), time.perf_counter()
+    served, begun = Served(), now()
     while coming or engine.has_unfinished:
-        now = time.perf_counter() - begun
-        while coming and coming[0][2].at <= now:
-            name, tokens, one = coming.popleft()
-            engine.add_request(
-                tokens, SamplingParams(max_tokens=one.output_tokens, temperature=0.0, ignore_eos=True), name
-            )
+        before = now() - begun
+        while coming and coming[0][1].at <= before:
+            number, one = coming.popleft()
+            params = SamplingParams(max_tokens=one.output_tokens, temperature=0.0, ignore_eos=True)
+            engine.add_request(prompts[number], params, str(number))
         if not engine.has_unfinished:
-            time.sleep(max(0.0, coming[0][2].at - (time.perf_counter() - begun)))
+            time.sleep(max(0.0, coming[0][1].at - before))
             continue
-        before = time.perf_counter()
         outputs = engine.step().outputs
-        after = time.perf_counter()
+        after = now() - begun
         served.busy_seconds += after - before
         for output in outputs:
             if output.request_id in last:
-                served.itl.append(after - begun - last[output.request_id])
+                served.itl.append(after - last[output.request_id])
             else:
-                served.ttft.append(after - begun - came[output.request_id])
-            last[output.request_id] = after - begun
-    served.seconds = time.perf_counter() - begun
+                served.ttft.append(after - arrivals[int(output.request_id)].at)
+            last[output.request_id] = after
+    served.seconds = now() - begun
     return served
 
 
@@ -109,11 +113,10 @@ def with_replay(
     most, found, notes = capacity(curve, arrivals, books), [], []
     for load in LOADS:
         listed = at_rate(arrivals, most * load)
-        measured, noisy = _quiet_replay(rig.engine, listed, seed)
+        measured, noise = _quiet_replay(rig, listed, seed)
         at_load = figures(load, simulate(curve, listed, books), measured)
         found += at_load
         shown = ", ".join(f"{f.name} {f.predicted:.4g} s for {f.measured:.4g} s ({f.error:+.1%})" for f in at_load)
-        noise = "; others used the machine meanwhile" if noisy else ""
         notes.append(f"replay of {len(arrivals)} requests at {load:.0%} of {most:.3g} a second: {shown}{noise}")
     error = error_of(np.array([one.predicted for one in found]), np.array([one.measured for one in found]))
     fit = msgspec.structs.replace(
@@ -122,16 +125,17 @@ def with_replay(
     return msgspec.structs.replace(result, fit=fit)
 
 
-def _quiet_replay(engine: Engine, arrivals: Sequence[Arrival], seed: int) -> tuple[Served, bool]:
-    """The first replay that nothing disturbed, else the last one, and True."""
+def _quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int) -> tuple[Served, str]:
+    """The first replay that nothing disturbed, else the last one; and what a reader must know of it."""
     for attempt in range(_ATTEMPTS):
-        begin = watch.read()
-        waited = watch.waited()
-        served = replay(engine, arrivals, seed + attempt)
-        noisy = watch.contaminated(begin, watch.read())
-        if not (noisy or watch.waited() - waited > watch.QUIET_SHARE * served.busy_seconds):
-            return served, False
-    return served, True
+        begin, waited, mine = watch.read(), watch.waited(), watch.thread_waited()
+        served = replay(rig.engine, arrivals, seed + attempt, clock(rig.threads))
+        waited, mine = watch.waited() - waited, watch.thread_waited() - mine
+        noisy = watch.contaminated(begin, watch.read()) or waited > watch.QUIET_SHARE * served.busy_seconds
+        if not noisy:
+            return served, ""
+    stood = f", its clock stood still for {mine:.2g} s" if rig.threads == 1 else ""
+    return served, f"; others used the machine meanwhile{stood}"
 
 
 def _lengths(rig: Rig) -> Lengths:

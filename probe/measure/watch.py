@@ -58,6 +58,12 @@ def waited() -> float:
     return total / 1e9
 
 
+def thread_waited() -> float:
+    """The same of the calling thread alone."""
+    path = Path("/proc/thread-self/schedstat")
+    return int(path.read_text(encoding="ascii").split()[1]) / 1e9 if path.exists() else 0.0
+
+
 def parse_busy(text: str, ticks_a_second: int) -> float:
     """Seconds from the first line of /proc/stat: user, nice, system, irq, softirq and stolen; idle and waiting for disks left out."""
     user, nice, system, _idle, _wait, irq, softirq, steal = (int(one) for one in text.split("\n", 1)[0].split()[1:9])

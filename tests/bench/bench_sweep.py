@@ -6,7 +6,8 @@ of predicted capacity. Contaminated samples count nowhere; `clean` says how many
 at most 5 %, leave-one-batch at most 8 %, bias at most 2 %, replay figures within 15 %. In-sample error is that of the plain terms,
 for a correction between the points makes its own 0 by construction.
 
-TOKENCOGS_BENCH_MODELS ("gqa moe") and TOKENCOGS_BENCH_MINUTES narrow a run; TOKENCOGS_BENCH_OUT keeps the result files in a folder.
+TOKENCOGS_BENCH_MODELS ("gqa moe") and TOKENCOGS_BENCH_MINUTES narrow a run; TOKENCOGS_BENCH_OUT keeps the result files in a
+folder; TOKENCOGS_BENCH_THREADS and TOKENCOGS_BENCH_QUIET set torch's threads and the share of the machine that others may take.
 """
 
 from __future__ import annotations
@@ -75,16 +76,16 @@ def _sweep(name: str, out: Path, minutes: float) -> ResultFile:
         "model": str(model),
         "dtype": "bfloat16",
         "device": "cpu",
-        "threads": None,
+        "threads": int(os.environ["TOKENCOGS_BENCH_THREADS"]) if "TOKENCOGS_BENCH_THREADS" in os.environ else None,
         "kv_cache_memory_bytes": 400_000_000,
         "max_model_len": 2048,
         "grid": "auto",
         "budget": minutes,
         "target": 0.02,
-        "rounds": 3,
+        "rounds": 5,
         "steps": 9,
         "warm_up": 2,
-        "quiet_share": 0.05,
+        "quiet_share": float(os.environ.get("TOKENCOGS_BENCH_QUIET", "0.05")),
         "replay_seconds": 10.0,
         "seed": 0,
     }
