@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, insert, text
 
 from accounting.errors import Conflict, InvalidInput, NotFound
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
-from accounting.storage import audit
+from accounting.storage import audit, gpu_rates
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.price_records import EVER
 from accounting.storage.tables import pool_replicas, pools
@@ -124,11 +124,16 @@ def record_member(
 ) -> bool:
     """States that a replica serves in a pool, or its end or rate anew. False: the same stands there already.
 
-    Raises NotFound for an unknown pool, Conflict where the replica is there already for a part of that time.
+    Raises NotFound for an unknown pool, InvalidInput for an unknown rate, Conflict where the replica is there already for a part of
+    that time.
     """
     with transaction(engine, context.tenant) as connection:
         moment = audit.begin(connection, at)
         require_pool(connection, membership.pool_id)
+        if membership.rate_id is not None and membership.rate_id not in gpu_rates.in_force(connection):
+            raise InvalidInput(
+                "rate_id", membership.rate_id, "no rate of this id is in force on any day; state it first"
+            )
         same = [
             one for one in members(connection) if (one.pool_id, one.replica) == (membership.pool_id, membership.replica)
         ]

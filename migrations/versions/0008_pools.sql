@@ -120,3 +120,7 @@ CREATE INDEX unused_gpu_hours_newest ON unused_gpu_hours (tenant, rate_id, hour,
 SELECT tokencogs_protect('unused_gpu_hours', 'tenant');
 SELECT tokencogs_append_only('unused_gpu_hours');
 GRANT SELECT, INSERT ON unused_gpu_hours TO tokencogs_app;
+
+-- Capacity that nobody used is caused by no request: a purpose of its own, mapped by date as every other one is.
+INSERT INTO purpose_policies (tenant, purpose, effective_from, statement_line)
+VALUES (NULL, 'unused_capacity', '2000-01-01', 'cost_of_revenue');

@@ -192,6 +192,10 @@ def test_a_total_with_no_scheduled_hour_has_no_place(pool: Run, write: Callable[
         (["pools", "replica", "add", "nosuch", "r0", "--from", "2026-09-01"], "pool_id='nosuch': no such pool"),
         (["pools", "replica", "add", "chat", "r0", "--from", "2026-09-05"], "replica='r0': is in the pool 'chat' from 2026-09-01"),
         (["pools", "bill", "--from", "2026-09-02", "--to", "2026-09-01"], "until='2026-09-01"),
+        (
+            ["pools", "replica", "add", "chat", "r1", "--rate", "nosuch", "--from", "2026-09-01"],
+            "rate_id='nosuch': no rate of this id",
+        ),
         (["pools", "rates", "approve", "nosuch"], "rate_id='nosuch': no candidate"),
         (["pools", "show", "nosuch"], "pool_id='nosuch': no such pool"),
     ],

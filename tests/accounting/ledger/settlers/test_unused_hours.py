@@ -44,8 +44,8 @@ def tenant(database: Database) -> TenantContext:
     create_tenant(database.owner, name, name)
     found = context(database.app, name)
     pools.record_pool(database.app, found, PoolSettings("chat", DAY, "m", "shared", "H200", 2, 8192, 64, "USD"), "test")
-    pools.record_member(database.app, found, Membership("chat", "r0", DAY, rate_id="res"), "test")
     gpu_rates.record_rate(database.app, found, _reserved("48"), "test")
+    pools.record_member(database.app, found, Membership("chat", "r0", DAY, rate_id="res"), "test")
     return found
 
 
