@@ -16,6 +16,7 @@ from accounting.reports import (
     margin_bridge,
     overview,
     plan_profitability,
+    pool_bill,
     pool_diagnosis,
     quality,
     unit_costs,
@@ -96,13 +97,20 @@ REPORTS = {
             filters=make_or_buy.FILTERS,
         ),
         ReportKind(
+            pool_bill.NAME,
+            pool_bill.DESCRIPTION,
+            pool_bill.GROUP_BY,
+            pool_bill.pool_bill,
+            filters=pool_bill.FILTERS,
+        ),
+        ReportKind(
             pool_diagnosis.NAME,
             pool_diagnosis.DESCRIPTION,
             pool_diagnosis.GROUP_BY,
             pool_diagnosis.pool_diagnosis,
             filters=pool_diagnosis.FILTERS,
         ),
-        ReportKind(workload.NAME, workload.DESCRIPTION, workload.GROUP_BY, workload.workload),
+        ReportKind(workload.NAME, workload.DESCRIPTION, workload.GROUP_BY, workload.workload, converts=True),
         ReportKind(
             user_margin.NAME, user_margin.DESCRIPTION, user_margin.GROUP_BY, user_margin.user_margin, converts=True
         ),
