@@ -7,15 +7,15 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PG15 ?= /usr/lib/postgresql/15/bin
 WORKERS ?= 2
 
-# make demo ONESHOT=1 MONTH=2026-10 REQUESTS=20000 SEED=1 PORT=8000
+# make demo ONESHOT=1 MONTH=2026-10 REQUESTS=20000 SEED=1 PORT=8000 PROBE=1
 DEMO = $(if $(ONESHOT),--oneshot) $(if $(MONTH),--month $(MONTH)) $(if $(REQUESTS),--requests $(REQUESTS)) \
-       $(if $(SEED),--seed $(SEED)) $(if $(PORT),--port $(PORT))
+       $(if $(SEED),--seed $(SEED)) $(if $(PORT),--port $(PORT)) $(if $(PROBE),--probe)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-pg15 test-slow lint bench bench-engine clean
 
 help:
-	@echo 'make demo        a month of an imagined product, end to end; ONESHOT=1 ends after printing'
+	@echo 'make demo        a month of an imagined product, end to end; ONESHOT=1 ends after printing, PROBE=1 measures its pool first'
 	@echo 'make test        the tests, on the embedded PostgreSQL'
 	@echo 'make test-pg15   the storage tests once more, on PostgreSQL 15 where it is installed'
 	@echo 'make test-slow   the long tests'
@@ -24,7 +24,8 @@ help:
 	@echo 'make bench-engine  the engine beside others, where they are installed (tests/bench/bench_engine.py)'
 	@echo 'make clean       removes .venv and caches'
 
-demo: $(VENV)/.demo
+# Measuring a curve takes torch, which only a developer's installation has.
+demo: $(if $(PROBE),$(VENV)/.dev,$(VENV)/.demo)
 	@$(BIN)/tokencogs demo $(DEMO)
 
 test: $(VENV)/.dev

@@ -24,13 +24,15 @@ INTERRUPTED = 130
 )
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the random numbers.")
 @click.option("--month", type=click.DateTime(["%Y-%m"]), help="Calendar month, YYYY-MM; default: the last full one.")
+@click.option("--probe", is_flag=True, help="Measure the curve of the product's own pool first; a minute, needs torch.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the API; default: 8000, else a free one.")
-def demo(oneshot: bool, requests: int, seed: int, month: datetime | None, port: int | None) -> None:
+def demo(oneshot: bool, requests: int, seed: int, month: datetime | None, probe: bool, port: int | None) -> None:
     """Book a month of an imagined LLM product, print what it cost and earned, then serve the API until Ctrl-C.
 
     Everything belongs to the tenant `demo`. Run again with the same month, size and seed, each event is a duplicate and counts
     once; another workload adds to what is there. 0.2 % of the requests are of a model that no price list has, so that the
-    reports show what is not priced.
+    reports show what is not priced. Some of the free users' chats are served by a pool of the product's own, charged by a curve that
+    the probe measured: a CPU measurement of a scaled model.
     """
     first = month.date() if month else last_full_month(datetime.now(UTC).date())
     # SIGINT too: a shell that starts it in the background has it ignored, and then the server would outlive the demo.
@@ -38,7 +40,7 @@ def demo(oneshot: bool, requests: int, seed: int, month: datetime | None, port: 
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # under nohup that stays ignored
             signal.signal(number, signal.default_int_handler)
     try:
-        run(Settings(month=first, requests=requests, seed=seed, port=port, oneshot=oneshot))
+        run(Settings(month=first, requests=requests, seed=seed, port=port, oneshot=oneshot, probe=probe))
     except KeyboardInterrupt:
         click.echo("stopped", err=True)
         sys.exit(INTERRUPTED)

@@ -12,6 +12,7 @@ import msgspec
 from accounting.demo import product
 from accounting.demo.population import User
 from accounting.demo.traffic import EVAL, SERVED, Traffic
+from accounting.selfhosted.arrays import NO_TIME
 from accounting.usage.native import NativeEvent, NativeUsage
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,10 +38,16 @@ def _event(row: dict[str, Any], users: list[User], event_id: str) -> NativeEvent
     user = users[row["user"]] if row["user"] >= 0 else None
     occurred = EPOCH + timedelta(microseconds=row["occurred_at"])
     status: Any = product.STATUSES[row["status"]]
+    hosted = row["model"] == product.HOSTED
     return NativeEvent(
         event_id=event_id,
         occurred_at=occurred,
+        first_token_at=None
+        if row["first_token_at"] == NO_TIME
+        else EPOCH + timedelta(microseconds=row["first_token_at"]),
         completed_at=occurred + timedelta(microseconds=row["took"]),
+        deployment=product.POOL if hosted else None,
+        replica=product.REPLICA if hosted else None,
         provider=model.provider,
         surface=model.surface,
         model=model.model,

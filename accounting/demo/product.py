@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from accounting.selfhosted.pool import Pool
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -74,9 +76,13 @@ MODELS = (
     Model("anthropic", "claude-sonnet-5", "messages", None, "standard", "cache_write_5m_tokens", forgets=True),
     Model("anthropic", "claude-opus-4-8", "messages", None, "standard", "cache_write_5m_tokens", forgets=True),
     Model("openai", "gpt-unlisted-preview", "responses", None, "default"),
+    Model("self-hosted", "small-chat", "chat_completions"),
 )
-UNLISTED = len(MODELS) - 1
-"""The last model is in no price list: its share of requests shows what a report says about the unpriced."""
+HOSTED = len(MODELS) - 1
+"""The last model is the product's own: a pool serves it."""
+
+UNLISTED = len(MODELS) - 2
+"""The model before is in no price list: its share of requests shows what a report says about the unpriced."""
 
 UNLISTED_SHARE = 0.002
 
@@ -89,6 +95,14 @@ ROUTES: dict[str, tuple[float, ...]] = {
     "internal": (0.05, 0.10, 0.10, 0.10, 0.15, 0.10, 0.15, 0.15, 0.10),
 }
 """Who is served -> share of each model of MODELS, without the unlisted one."""
+
+HOSTED_SHARE = 1.0
+"""Share of the free users' chats that the pool serves, of those short enough for its model."""
+
+POOL, REPLICA = "small-chat", "r0"
+ENGINE = Pool(token_budget=2_048, max_batch=16)
+MACHINE_HOUR = Decimal("0.096")
+"""USD of an hour of the machine that the curve was measured on, on demand; invented."""
 
 FEATURES = ("chat", "documents", "research", "digest")
 FEATURE_SHARES = (0.62, 0.24, 0.06, 0.08)

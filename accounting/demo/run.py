@@ -10,23 +10,26 @@ from datetime import date
 
 import click
 
-from accounting.demo import show, workload
+from accounting.demo import hosted, pool, show, workload
 from accounting.demo.api import connected
 from accounting.demo.load import prepare_database, put_plans, send_events
 from accounting.demo.server import serving, showing
 from accounting.demo.workload import next_month
 from accounting.processes import Process, wait_any
+from accounting.selfhosted.curve_json import load_curve
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Attributes: month: its first day; requests, seed: of the workload; port: None takes 8000, else a free one."""
+    """Attributes: month: its first day; requests, seed: of the workload; port: None takes 8000, else a free one;
+    probe: measures the pool's curve first."""
 
     month: date
     requests: int
     seed: int
     port: int | None
     oneshot: bool
+    probe: bool = False
 
 
 def run(settings: Settings) -> None:
@@ -34,11 +37,14 @@ def run(settings: Settings) -> None:
     click.echo(
         f"an imagined product's {settings.month:%B %Y}: {settings.requests} requests, seed {settings.seed}", err=True
     )
-    month = workload.make(settings.month, settings.requests, settings.seed)
+    curve_file = pool.measure() if settings.probe else hosted.measured()
+    month = workload.make(settings.month, settings.requests, settings.seed, load_curve(curve_file))
     key = prepare_database()
     with serving(settings.port) as server, connected(server.url, key) as api:
         put_plans(api, month)
+        pool.prepare(curve_file, settings.month, next_month(settings.month))
         click.echo(f"events: {send_events(api, month)}")
+        pool.bill_and_settle(settings.month, next_month(settings.month))
         show.reports(api, settings.month)
         show.check()
         if not settings.oneshot:

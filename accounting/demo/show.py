@@ -12,6 +12,7 @@ from accounting.demo.workload import next_month
 from accounting.errors import TokencogsError
 from accounting.ledger.check import check as compare
 from accounting.ledger.check import differences
+from accounting.ledger.pool_check import check_pools
 from accounting.reports import ReportQuery, run
 from accounting.storage.engine import app_engine
 from accounting.storage.tenants import context
@@ -46,4 +47,9 @@ def check() -> None:
     found = differences(lines)
     if found:
         raise TokencogsError("check: " + "; ".join(line.describe() for line in found))
+    hours = check_pools(engine, context(engine, TENANT))
+    apart = [hour.describe() for hour in hours if hour.differs]
+    if apart:
+        raise TokencogsError("check: " + "; ".join(apart))
     click.echo(f"\ncheck: exact; rollups = ledger = sum of components in all {len(lines)} figures")
+    click.echo(f"check: exact; lines = bill in every basis of {len(hours)} pool hours")

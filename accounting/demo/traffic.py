@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from accounting.demo import figures, product
 from accounting.demo.population import LARGEST, User, weights
+from accounting.selfhosted.arrays import NO_TIME
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -32,7 +33,7 @@ class Traffic:
     """Columns of n requests in order of time, shape (n,) each.
 
     Attributes:
-        occurred_at: microseconds since 1970, UTC. took: microseconds until the end.
+        occurred_at: microseconds since 1970, UTC. took: microseconds until the end. first_token_at: NO_TIME where nobody logs it.
         user: index into users, -1 for evals.
         served, model, feature, status: indexes into product's ROUTES, MODELS, FEATURES, STATUSES.
         input_tokens: total. cache_read, cache_write: disjoint parts of it. long_write: writes kept for an hour.
@@ -55,10 +56,13 @@ class Traffic:
     reasoning: Ints
     searches: Ints
     fetches: Ints
+    first_token_at: Ints
 
 
 SERVED = tuple(product.ROUTES)
 EVAL = SERVED.index("eval")
+FREE = SERVED.index("free")
+CHAT = product.FEATURES.index("chat")
 RESEARCH = product.FEATURES.index("research")
 DIGEST = product.FEATURES.index("digest")
 OK, ERROR, TIMEOUT, CANCELLED = range(len(product.STATUSES))
@@ -106,6 +110,7 @@ def draw(rng: np.random.Generator, users: list[User], month: date, n: int) -> Tr
         reasoning=reasoning,
         searches=searches,
         fetches=fetches,
+        first_token_at=np.full(n, NO_TIME),
     )
 
 

@@ -9,9 +9,10 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from accounting.demo import events, population, traffic
+from accounting.demo import events, hosted, population, traffic
 from accounting.demo.population import Subscription, User
 from accounting.demo.traffic import Traffic
+from accounting.selfhosted.curve import Curve
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Workload:
         return events.batches(self.traffic, self.users, f"demo-{self.name}", size)
 
 
-def make(month: date, requests: int, seed: int) -> Workload:
-    """Draws everything from one stream of random numbers."""
+def make(month: date, requests: int, seed: int, curve: Curve | None = None) -> Workload:
+    """Draws everything from one stream of random numbers; `curve`: of the product's own pool, see `hosted.serve`."""
     rng = np.random.default_rng([seed, month.year, month.month])
     users = population.populate(rng, monthrange(month.year, month.month)[1])
     return Workload(
@@ -47,7 +48,7 @@ def make(month: date, requests: int, seed: int) -> Workload:
         month=month,
         users=users,
         subscriptions=population.subscriptions(users, month),
-        traffic=traffic.draw(rng, users, month, requests),
+        traffic=hosted.serve(traffic.draw(rng, users, month, requests), curve, month, seed),
     )
 
 

@@ -34,7 +34,7 @@ _TO_GAP = text(
     "SELECT charge_id || '/gap', charge_id, 'attributed', 'gap', 'Correction', tenant, 'pool_hour', "
     "deployment || '@' || to_char(charge_period_start AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24'), "
     "date_bin('1 hour', charge_period_start, timestamptz '2000-01-01 00:00:00+00'), booking_period, category, charge_status, seller, "
-    "deployment || ': gap', 'pool_gap', deployment, billing_currency, policy, "
+    "deployment || ': idle and gap', 'pool_gap', deployment, billing_currency, policy, "
     f"{', '.join('0' if name in COUNTS else '-' + name for name in (*COUNTS, *COSTS, *_BASES))} "
     "FROM charges WHERE tenant = :tenant AND charge_id = ANY(:returned) AND effective_cost IS NOT NULL RETURNING charge_id"
 )

@@ -74,7 +74,7 @@ def _hour_line(
         class_=None if number == 1 else "Correction",
         charge_status="priced",
         seller=SELLER,
-        model=f"{one.settings.pool_id}: {reason}",
+        model=f"{one.settings.pool_id}: idle and gap",
         purpose=PURPOSES[reason],
         billing_currency=currency,
         basis=BASIS,

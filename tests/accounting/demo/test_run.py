@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import httpx
@@ -48,6 +49,20 @@ def test_it_prints_the_statement_the_ten_least_profitable_users_and_the_check(fi
     assert "user-margin  2026-10-01 to 2026-11-01  UTC  USD\n" in first
     assert len(re.findall(r"^user-\d{4} ", first, re.MULTILINE)) == 10
     assert "check: exact; rollups = ledger = sum of components in all 9 figures\n" in first
+    assert "check: exact; lines = bill in every basis of 744 pool hours\n" in first
+
+
+def test_its_own_pools_bill_of_the_month_is_in_the_statement(first: str) -> None:
+    """744 hours at 0.096 are 71.42: what no request used and what the free users' chats did."""
+    rows = re.findall(
+        r"^(\w+) +self-hosted +small-chat(: idle and gap)? +([0-9.]+) +[0-9.]+ +(\d+)$", first, re.MULTILINE
+    )
+    assert [(line, bool(beside)) for line, beside, _, _ in rows] == [
+        ("cost_of_revenue", True),
+        ("sales_and_marketing", False),
+    ]
+    assert sum(Decimal(amount) for _, _, amount, _ in rows) == Decimal("71.42")
+    assert 0 < int(rows[1][3]) < 60
 
 
 def test_all_but_the_unlisted_model_is_priced(first: str) -> None:

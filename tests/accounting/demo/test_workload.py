@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from datetime import UTC, date, datetime
 
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 
 from accounting.demo import product, workload
+from accounting.demo.hosted import measured
 from accounting.demo.population import LARGEST
 from accounting.demo.workload import Workload
+from accounting.selfhosted.curve_json import load_curve
 from accounting.usage.columns import prepare
 from accounting.usage.native import NativeEvent
 
@@ -91,6 +94,27 @@ def test_all_kinds_of_traffic_are_there(events: list[NativeEvent]) -> None:
     assert any(event.batch for event in events)
     assert any(event.usage.cache_write_1h_tokens for event in events)
     assert any(event.usage.web_search_requests for event in events)
+
+
+def test_the_pool_serves_short_chats_of_free_users_within_what_its_curve_was_measured_at(
+    events: list[NativeEvent],
+) -> None:
+    curve = load_curve(measured())
+    hosted = [event for event in events if event.deployment is not None]
+    assert 100 < len(hosted) < 400
+    assert {(event.model, event.purpose, event.replica) for event in hosted} == {("small-chat", "free", "r0")}
+    for event in hosted:
+        assert event.usage is not None
+        assert event.usage.input_tokens + event.usage.output_tokens <= curve.domain.context[1]
+        assert event.status == "error" or event.occurred_at < event.first_token_at <= event.completed_at
+
+
+def test_the_curve_says_that_it_is_a_cpu_measurement_of_a_scaled_model() -> None:
+    source = json.loads(measured())["source"]
+    assert source["note"].startswith("CPU measurement of a scaled model")
+    assert (source["model"]["name"], source["model"]["random_weights"]) == ("Llama-248M x0.5", True)
+    assert (source["engine"]["name"], source["run"]["measured_at"][:10]) == ("tokencogs", "2026-11-30")
+    assert "EPYC" in source["device"]["gpu"]
 
 
 def test_every_event_is_one_the_ledger_takes(month: Workload) -> None:

@@ -1,0 +1,99 @@
+"""What is the product's own pool, and what does it cost? A curve that this project's probe measured, a machine, a price for its hours."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+
+import click
+
+from accounting.demo import product
+from accounting.demo.load import TENANT
+from accounting.errors import ConfigurationError
+from accounting.ledger.pool_billing import bill_schedule
+from accounting.ledger.settle import settle
+from accounting.selfhosted.curve_json import load_curve
+from accounting.selfhosted.pool_settings import Membership, PoolSettings
+from accounting.selfhosted.rates import GpuRate
+from accounting.storage.curves import record_curve
+from accounting.storage.engine import app_engine
+from accounting.storage.gpu_rates import record_rate
+from accounting.storage.pools import record_member, record_pool
+from accounting.storage.tenants import context
+
+SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+"""From when on pool and price are stated; the machine is there in the months that the demo shows."""
+
+ACTOR = "tokencogs demo"
+RATE = "machine"
+PROBE = (
+    "--model",
+    "Llama-248M",
+    "--scale",
+    "0.25",
+    "--budget",
+    "0.8",
+    "--rounds",
+    "2",
+    "--replay",
+    "0",
+    "--dtype",
+    "float32",
+)
+
+
+def measure() -> str:
+    """The curve file of a measurement made now, in about a minute. Raises ConfigurationError where the probe can't run."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "curve.json"
+        command = [sys.executable, "-m", "accounting.cli", "probe", "run", *PROBE, "--out", str(out)]
+        if subprocess.run(command, check=False).returncode or not out.exists():
+            raise ConfigurationError("the probe did not measure a curve; it needs torch: make demo PROBE=1 installs it")
+        result = json.loads(out.read_text(encoding="utf-8"))
+    curve = result.pop("curve")
+    result.pop("samples", None)
+    return json.dumps({**curve, "curve_id": f"{curve['curve_id']}-{datetime.now(UTC):%Y%m%dT%H%M%S}", "source": result})
+
+
+def prepare(curve_file: str, month: date, until: date) -> None:
+    """Curve, rate, pool, and the replica for the month; stating them again changes nothing."""
+    engine = app_engine()
+    tenant, curve = context(engine, TENANT), load_curve(curve_file)
+    record_curve(engine, tenant, curve_file, ACTOR)
+    price = GpuRate(
+        RATE, "on_demand", curve.header.gpu, "USD", SINCE, price_per_hour=product.MACHINE_HOUR, source="invented"
+    )
+    record_rate(engine, tenant, price, ACTOR)
+    settings = PoolSettings(
+        pool_id=product.POOL,
+        effective_from=SINCE,
+        model=product.MODELS[product.HOSTED].model,
+        curve_id=curve.header.curve_id,
+        gpu=curve.header.gpu,
+        gpus_per_replica=1,
+        token_budget=product.ENGINE.token_budget,
+        max_batch=product.ENGINE.max_batch,
+        billing_currency="USD",
+    )
+    record_pool(engine, tenant, settings, ACTOR)
+    since, end = _moments(month, until)
+    record_member(engine, tenant, Membership(product.POOL, product.REPLICA, since, end, RATE), ACTOR)
+
+
+def bill_and_settle(month: date, until: date) -> None:
+    """Bills the hours of the month that are over, and charges them to the requests they served."""
+    engine = app_engine()
+    tenant = context(engine, TENANT)
+    since, end = _moments(month, until)
+    bill_schedule(engine, tenant, since, end, ACTOR)
+    summary = settle(engine, tenant)
+    click.echo(f"settled: {summary['charges']} charges appended")
+
+
+def _moments(month: date, until: date) -> tuple[datetime, datetime]:
+    since, end = (datetime.combine(day, time(), UTC) for day in (month, until))
+    return since, end
