@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from dashboard import money
+from dashboard import money, url_state
 from dashboard.api import Answer
 from dashboard.definitions import define, label
 from dashboard.session import reader
@@ -187,6 +187,7 @@ def note_coverage(answer: Answer, at: Any = st) -> None:
     if missing:
         told = ", ".join(f"{money.count(row['events'])} {row['status'].replace('_', ' ')}" for row in missing)
         at.warning(f"Not in these amounts: {told} events. See Data quality.", icon=":material/visibility_off:")
+        url_state.link("quality", "Data quality says what to do", at, ":material/fact_check:")
 
 
 __all__ = ["PLOT", "cell", "columns", "files", "metric", "note_coverage", "report", "source", "table", "to_csv"]
