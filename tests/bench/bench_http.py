@@ -24,7 +24,7 @@ from probe.http.plan import Plan, Setup
 from probe.http.sweep import probe_http
 from tests.probe.http.served import probe_serve
 
-BATCHES, PROMPTS, OUTPUT = (1, 2, 4, 8), (64, 256, 512), 24
+BATCHES, PROMPTS, OUTPUT = (1, 2, 4, 8), (64, 256), 24
 
 
 def run() -> dict[str, object]:
@@ -47,7 +47,7 @@ def _in_process(model: tuple[str, ...], folder: Path) -> ResultFile:
     contexts = [tokens + OUTPUT // 2 for tokens in PROMPTS]
     grid = {"batch": list(BATCHES), "context": contexts, "prefill_new": list(PROMPTS), "prefill_cached": [0]}
     (folder / "grid.json").write_text(json.dumps({**grid, "ragged": [], "mixed": []}))
-    options = ["--grid", str(folder / "grid.json"), "--threads", "1", "--replay", "0", "--rounds", "3", "--steps", "5"]
+    options = ["--grid", str(folder / "grid.json"), "--threads", "1", "--replay", "0", "--rounds", "2", "--steps", "5"]
     asked = ["probe", "run", "--model", *model, *options, "--budget", "0.5", "--out", str(folder / "inside.json")]
     subprocess.run([sys.executable, "-m", "accounting.cli", *asked], check=True, stdout=sys.stderr)
     return read_result(folder / "inside.json")

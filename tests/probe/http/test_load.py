@@ -27,6 +27,8 @@ def test_arrivals_are_poisson() -> None:
 
 
 def test_no_two_prompts_begin_alike() -> None:
+    few = Prompts(0, 16)  # 12 ids, 1,728 beginnings: drawn blindly, some two dozen of 300 would be alike
+    assert len({tuple(few.next(4).ids[:3]) for _ in range(300)}) == 300
     prompts = Prompts(0, 1000)
     made = [prompts.next(8) for _ in range(500)]
     assert len({tuple(one.ids[:3]) for one in made}) == 500
