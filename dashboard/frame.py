@@ -67,7 +67,12 @@ def _minute(moment: str) -> str:
     return moment[:16].replace("T", " ")
 
 
-_BRIEF: Mapping[str, Callable[[Any], str]] = {"count": money.count, "number": money.number, "moment": _minute}
+def _whole(value: Any) -> str:
+    """A count, whether it came as a number or as text."""
+    return money.count(int(value))
+
+
+_BRIEF: Mapping[str, Callable[[Any], str]] = {"count": _whole, "number": money.number, "moment": _minute}
 
 
 def table(

@@ -26,6 +26,7 @@ FLAGS = {
     "theme.paddingBottom": "3rem",
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",
+    "client.showErrorLinks": "false",
     "browser.gatherUsageStats": "false",
     "runner.magicEnabled": "false",
     "server.headless": "true",
