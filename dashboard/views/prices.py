@@ -21,6 +21,12 @@ _CLASSES = ("uncached_input", "cache_read", "cache_write", "output")
 _ROW = ("seller", "model", "service_tier", "region", "above_input_tokens")
 _DATED = ("effective_from", "effective_until", "source", "checked_on")
 _MOST = 400
+_KINDS = {"above_input_tokens": "count"}
+_LABELS = {
+    "service_tier": {"label": "Tier"},
+    "above_input_tokens": {"label": "Above tokens"},
+    "uncached_input": {"label": "Input"},
+}
 _ACT = ("at", "actor", "for", "action", "subject", "before", "after")
 
 
@@ -216,12 +222,12 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(found: list[dict[str, Any]], caption: str, more: tuple[str, ...] = ()) -> None:
-    columns = [{"name": name, "kind": "text"} for name in _ROW]
-    columns += [{"name": name, "kind": "number"} for name in _CLASSES]
+    columns = [{"name": name, "kind": _KINDS.get(name, "text"), **_LABELS.get(name, {})} for name in _ROW]
+    columns += [{"name": name, "kind": "number", **_LABELS.get(name, {})} for name in _CLASSES]
     kinds = {"effective_from": "moment", "effective_until": "moment"}
     columns += [{"name": name, "kind": kinds.get(name, "text")} for name in ("currency", *_DATED, *more)]
     shown = [_flat(row) for row in found[:_MOST]]
-    columns = [column for column in columns if any(row.get(column["name"]) not in (None, "") for row in shown)]
+    columns = [column for column in columns if any(row.get(column["name"]) not in (None, "", 0) for row in shown)]
     frame.table(shown, columns, caption)
     if len(found) > _MOST:
         st.caption(f"The first {_MOST} of {len(found):,} rows; name a model to narrow them.")
