@@ -34,6 +34,7 @@ def run_job(values: Mapping[str, Any], out: Path, say: Say) -> ResultFile:
         budget_seconds=values["budget"] * 60,
         target=values["target"],
         rounds=values["rounds"],
+        retries=values["retries"],
         adaptive=adaptive,
         seed=values["seed"],
     )

@@ -57,7 +57,7 @@ BAR = {"in_sample": 0.05, "leave_one_batch": 0.08, "bias": 0.02, "replay_max": 0
 def run() -> dict[str, object]:
     """Figures by model, and whether the dense one holds the bar."""
     names = os.environ.get("TOKENCOGS_BENCH_MODELS", " ".join(MODELS)).split()
-    minutes = float(os.environ.get("TOKENCOGS_BENCH_MINUTES", "2"))
+    minutes = float(os.environ.get("TOKENCOGS_BENCH_MINUTES", "1.7"))
     kept = os.environ.get("TOKENCOGS_BENCH_OUT")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(kept or folder)
@@ -82,8 +82,9 @@ def _sweep(name: str, out: Path, minutes: float) -> ResultFile:
         "grid": "auto",
         "budget": minutes,
         "target": 0.02,
-        "rounds": 5,
-        "steps": 9,
+        "rounds": 4,
+        "retries": 2,
+        "steps": 5,
         "warm_up": 2,
         "quiet_share": float(os.environ.get("TOKENCOGS_BENCH_QUIET", "0.05")),
         "replay_seconds": 10.0,

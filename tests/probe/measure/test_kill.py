@@ -28,12 +28,13 @@ VISITS = 2 * (15 + 3)
 def command(path: Path) -> list[str]:
     model, grid = folder(path / "model"), path / "grid.json"
     grid.write_text(json.dumps(GRID), encoding="utf-8")
-    # A share of 1 takes noise for quiet: what is held to here is which visits happen, and noise would repeat some.
+    # What is held to here is which visits happen: noise must neither repeat one nor leave a shape without a point.
     options = {
         "model": model,
         "grid": grid,
         "rounds": 2,
         "quiet-share": 1,
+        "retries": 0,
         "replay": 0,
         "dtype": "float32",
         "device": "cpu",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ from click.testing import CliRunner
 
 from accounting.selfhosted.curve_json import load_curve
 from probe.cli import probe
-from probe.curve.schema import ResultFile, load_result, read_result
+from probe.curve.schema import ResultFile, Sample, load_result, read_result
 from probe.measure import drift
 from probe.measure.errors import MeasureRefused
 from probe.measure.rig import build_rig, options_of, rig_of
+from probe.measure.shapes import Shape
 from probe.measure.traffic import Lengths, draw_arrivals
 from probe.measure.truth import with_replay
+from probe.measure.visit import Visitor
 from probe.server.options import ServeOptions
 from tests.probe.measure.rigs import folder, rig
 
@@ -39,6 +42,7 @@ def options(path: Path, **more: Any) -> list[str]:
         "grid": path / "grid.json",
         "rounds": 2,
         "steps": 3,
+        "retries": 0,
         "quiet-share": 1,
         "dtype": "float32",
         "device": "cpu",
@@ -191,3 +195,26 @@ def test_a_replay_predicted_by_a_curve_three_times_too_slow_says_so(
     found = with_replay(slow, small, seconds=0.1, arrivals=draw_arrivals(8, Lengths((4, 8), (2, 4)), seed=1))
     assert found.fit is not None
     assert found.fit.errors["replay"].bias > 0.3
+
+
+def test_an_interrupted_run_writes_what_it_has_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C at the tenth visit: nine are in the file and in the journal; the same command measures the others."""
+    plain, count = Visitor.visit, itertools.count(1)
+
+    def visit(self: Visitor, shape: Shape, round_number: int = 0, reference: bool = False) -> list[Sample]:
+        if next(count) == 10:
+            raise KeyboardInterrupt
+        return plain(self, shape, round_number, reference)
+
+    monkeypatch.setattr(Visitor, "visit", visit)
+    given = options(tmp_path, replay=0)
+    done = CliRunner().invoke(probe, ["run", *given])
+    assert done.exit_code == 0, done.output
+    assert "interrupted: the rest of the plan is missing" in done.output
+    first = read_result(tmp_path / "curve.json").samples
+    assert len(first) == 9 * 3
+    assert CliRunner().invoke(probe, ["run", *given]).exit_code == 0
+    whole = read_result(tmp_path / "curve.json").samples
+    assert whole[: 9 * 3] == first
+    assert len(whole) == 2 * (15 + 3) * 3
+    assert not (tmp_path / "curve.json.journal.jsonl").exists()
