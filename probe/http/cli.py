@@ -50,6 +50,10 @@ class _Numbers(click.ParamType[Any]):
     help="Which dialect it speaks.",
 )
 @click.option("--model", help="The model's name in requests. Default: the first that the server lists.")
+@click.option(
+    "--architecture",
+    help="A public architecture's name or a config.json: for experts, cache and ceilings, which a server does not state.",
+)
 @click.option("--key", envvar="OPENAI_API_KEY", help="Sent as a bearer token; or OPENAI_API_KEY.")
 @click.option(
     "--concurrency",
@@ -100,7 +104,7 @@ class _Numbers(click.ParamType[Any]):
 )
 def http_command(
     url: str, out: Path, gpu: str, gpus: int, dtype: str | None, quantization: str | None, kv_cache_dtype: str | None,
-    server: str, model: str | None, key: str | None, **asked: Any,
+    server: str, architecture: str | None, model: str | None, key: str | None, **asked: Any,
 ) -> None:  # fmt: skip
     """Measure the server at URL from outside and fit a curve to it.
 
@@ -108,7 +112,7 @@ def http_command(
     prompt is new, every output of the same length; what a cache held, outputs of another length and a client that was too slow are
     counted, marked and left out.
     """
-    setup = Setup(gpu, gpus, dtype, quantization, kv_cache_dtype, server, model)
+    setup = Setup(gpu, gpus, dtype, quantization, kv_cache_dtype, server, model, architecture)
     try:
         result = probe_http(url, Plan(**asked), setup, key=key, say=lambda line: click.echo(line, err=True))
     except ProbeError as refused:

@@ -43,7 +43,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Setup:
-    """What a server can't say of itself. Attributes: model: its name in requests; None: as the server lists it."""
+    """What a server can't say of itself. Attributes: model: its name in requests; None: as the server lists it.
+    architecture: a public one's name or a config.json: without it experts, cache and ceilings are not known."""
 
     gpu: str
     gpus: int = 1
@@ -52,3 +53,4 @@ class Setup:
     kv_cache_dtype: str | None = None
     server: str = "auto"
     model: str | None = None
+    architecture: str | None = None

@@ -16,6 +16,7 @@ from probe.http.load import Call
 from probe.http.plan import Plan, Setup
 from probe.http.saturation import Load
 from probe.http.server import Server
+from probe.http.shape import Shape
 from probe.http.steps import point_of
 from probe.http.summary import METRICS
 
@@ -48,7 +49,7 @@ def saturation_notes(measured: Measured) -> list[str]:
     ]
 
 
-def result_of(server: Server, plan: Plan, setup: Setup, measured: Measured) -> ResultFile:
+def result_of(server: Server, plan: Plan, setup: Setup, shape: Shape, measured: Measured) -> ResultFile:
     """The file without its curve."""
     points: list[Point] = [one for one in map(point_of, measured.samples.values()) if one]
     now = datetime.now(UTC)
@@ -63,7 +64,14 @@ def result_of(server: Server, plan: Plan, setup: Setup, measured: Measured) -> R
             rounds=plan.rounds,
             warm_up=1,
         ),
-        model=ModelInfo(name=server.model, dtype=setup.dtype, quantization=setup.quantization),
+        model=ModelInfo(
+            name=server.model,
+            architecture=shape.fields,
+            attention=shape.attention,
+            sliding_window=shape.sliding_window,
+            dtype=setup.dtype,
+            quantization=setup.quantization,
+        ),
         engine=EngineInfo(name=server.dialect, version=server.version, kv_cache_dtype=setup.kv_cache_dtype),
         device=DeviceInfo(gpu=setup.gpu, count=setup.gpus),
         samples=[one for some in measured.samples.values() for one in some],

@@ -16,6 +16,7 @@ from probe.http.prompts import Prompts
 from probe.http.result import Measured, fitted, result_of, saturation_notes
 from probe.http.saturation import Load, Watch
 from probe.http.server import cache_hits, identify, round_trip
+from probe.http.shape import shape_named
 from probe.http.steps import decode_samples, prefill_samples
 from probe.http.summary import served_of
 from probe.http.transport import Client
@@ -32,7 +33,7 @@ def probe_http(url: str, plan: Plan, setup: Setup, *, key: str | None = None, sa
 
 
 async def _probe(url: str, plan: Plan, setup: Setup, key: str | None, say: Say) -> ResultFile:
-    client = Client(url, key)
+    client, shape = Client(url, key), shape_named(setup.architecture)
     try:
         server = await identify(client, setup.server, setup.model)
         before, bare = await cache_hits(client), await round_trip(client)
@@ -44,7 +45,7 @@ async def _probe(url: str, plan: Plan, setup: Setup, key: str | None, say: Say) 
         client.close()
     hits = None if before is None or after is None else after - before
     notes = [*saturation_notes(measured), *remarks(measured.calls, hits)]
-    return fitted(result_of(server, plan, setup, measured), notes)
+    return fitted(result_of(server, plan, setup, shape, measured), notes)
 
 
 async def _measure(target: Target, plan: Plan, bare: float, say: Say) -> Measured:
