@@ -45,6 +45,8 @@ _COUNTS = ("events", "uncached_input_tokens", "cache_read_tokens", "cache_write_
 _COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
 # A line without a cost sorts as the least of all, below negative ones.
 _ORDER = {"cost": "coalesce(effective_cost, '-Infinity'::numeric)", "time": "occurred_at"}
+_DIGITS = 38
+"""Of an amount, on either side of its point."""
 _PAGE = """
     SELECT {columns}, occurred_at, {order} AS place FROM ledger
     WHERE tenant = :tenant AND occurred_at >= :since AND occurred_at < :until {filters} {beyond}
@@ -122,7 +124,13 @@ def _read(cursor: str, order: str) -> tuple[Decimal | datetime, str]:
         at = Decimal(place) if order == "cost" else datetime.fromisoformat(place)
     except (binascii.Error, ValueError, InvalidOperation) as error:
         raise InvalidInput("cursor", cursor, "is not the `next` of a page in this order") from error
-    naive = isinstance(at, datetime) and at.utcoffset() is None
-    if not charge_id or "\x00" in charge_id or naive or (isinstance(at, Decimal) and at.is_nan()):
+    if not charge_id or "\x00" in charge_id or not _storable(at):
         raise InvalidInput("cursor", cursor, "is not the `next` of a page in this order")
     return at, charge_id
+
+
+def _storable(at: Decimal | datetime) -> bool:
+    """Whether a column could hold it: a moment with its zone, an amount of a size that amounts have, or the place of unknown ones."""
+    if isinstance(at, datetime):
+        return at.utcoffset() is not None
+    return at.is_infinite() or (at.is_finite() and (not at or abs(at.adjusted()) < _DIGITS))

@@ -199,7 +199,9 @@ def test_filtered_charges_add_up_to_the_filtered_report(database: Database, tena
     assert sum(Decimal(line["effective_cost"]) for line in lines) == total == 2 * O3 + GPT
 
 
-@pytest.mark.parametrize("cursor", ["x", "", "MSBh" * 2 + "!", "bmFuIGE=", "MQ=="])
+@pytest.mark.parametrize(
+    "cursor", ["x", "", "MSBh" * 2 + "!", "bmFuIGE=", "MQ==", "MWU5OTk5OTkgYQ==", "MWUtOTk5OTkgYQ=="]
+)
 def test_a_cursor_of_another_hand_is_refused(database: Database, tenant: TenantContext, cursor: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         page(database, tenant, cursor=cursor)
