@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from accounting.reports.distribution import PERCENTILES
+from accounting.reports.distribution import PERCENTILES, TOPS, rank
 from accounting.reports.subscribers import UNITS, Subscriber, Unit
 
 SEED = 20_260_101
@@ -37,8 +37,8 @@ class Interval:
 def intervals(subscribers: Sequence[Subscriber], seed: int = SEED) -> dict[str, Interval]:
     """Estimate -> interval; empty with fewer than FEWEST subscribers.
 
-    Names: margin_pct, loss_making_pct, cost_mean, cost_p50, cost_p90, cost_p95, cost_p99 (10^-6 units), gini, break_even_* and
-    cap_95_*, cap_99_* by unit (units of use).
+    Names: margin_pct, loss_making_pct, net_revenue_mean, cost_mean, cost_p50, cost_p90, cost_p95, cost_p99 (10^-6 units), gini,
+    top_1_pct, top_5_pct, top_10_pct, and by unit break_even_*, cap_95_*, cap_99_* (units of use).
     """
     count = len(subscribers)
     if count < FEWEST:
@@ -54,6 +54,20 @@ def intervals(subscribers: Sequence[Subscriber], seed: int = SEED) -> dict[str, 
     return {name: _interval(values) for name, values in found.items()}
 
 
+def mean_intervals(rows: Sequence[Sequence[int]], seed: int = SEED) -> list[Interval]:
+    """Interval of the mean of each column, 10^-6 units; amounts are whole numbers of 10^-18. Empty with fewer than FEWEST rows."""
+    if len(rows) < FEWEST:
+        return []
+    amounts = np.array([[amount // _MICRO for amount in row] for row in rows], dtype=np.int64)
+    rng = np.random.default_rng(seed)
+    draws = _DRAWS if len(rows) <= _MANY else _FEW_DRAWS
+    found = np.empty((draws, amounts.shape[1]))
+    for draw in range(draws):
+        times = np.bincount(rng.integers(0, len(rows), len(rows)), minlength=len(rows)).astype(np.int64)
+        found[draw] = (times @ amounts) / len(rows)
+    return [_between(column) for column in found.T]
+
+
 def _statistics(subscribers: Sequence[Subscriber]) -> dict[str, Callable[[Ints], float]]:
     net, cost, fees = (_micro([getattr(one, name) for one in subscribers]) for name in ("net", "cost", "fees"))
     pays = np.array([not one.comped for one in subscribers])
@@ -63,11 +77,14 @@ def _statistics(subscribers: Sequence[Subscriber]) -> dict[str, Callable[[Ints],
     result: dict[str, Callable[[Ints], float]] = {
         "margin_pct": lambda times: _ratio(100 * int(times @ (net - cost - fees)), int(times @ net)),
         "loss_making_pct": lambda times: 100 * int(times @ lost) / int(times.sum()),
+        "net_revenue_mean": lambda times: int(times @ net) / int(times.sum()),
         "cost_mean": lambda times: int(times @ cost) / int(times.sum()),
         "gini": lambda times: _gini(ascending, times[order]),
     }
     for percent in PERCENTILES:
         result[f"cost_p{percent}"] = _quantile(ascending, order, percent)
+    for top in TOPS:
+        result[f"top_{top}_pct"] = _top(ascending[::-1], order[::-1], top)
     for unit in UNITS:
         use = np.array([one.use(unit) for one in subscribers], dtype=np.int64)
         result[f"break_even_{unit}"] = _break_even(net - fees, cost, use, pays)
@@ -88,6 +105,15 @@ def _quantile(ascending: Ints, order: npt.NDArray[np.intp], percent: int) -> Cal
     def of(times: Ints) -> float:
         sums = np.cumsum(times[order])
         return float(ascending[np.searchsorted(sums, -(-int(sums[-1]) * percent // 100))])
+
+    return of
+
+
+def _top(descending: Ints, order: npt.NDArray[np.intp], percent: int) -> Callable[[Ints], float]:
+    def of(times: Ints) -> float:
+        drawn = times[order]
+        left = np.maximum(rank(int(drawn.sum()), percent) - (np.cumsum(drawn) - drawn), 0)
+        return _ratio(100 * int(np.minimum(drawn, left) @ descending), int(drawn @ descending))
 
     return of
 
@@ -130,6 +156,10 @@ def _ratio(numerator: int, denominator: int) -> float:
 def _interval(values: npt.NDArray[np.float64]) -> Interval:
     if np.isnan(values).any() or (values == _NEVER).any():
         return Interval(None, None, len(values))
+    return _between(values)
+
+
+def _between(values: npt.NDArray[np.float64]) -> Interval:
     tail = (100 - LEVEL) / 2
     ordered = np.sort(values)
     low, high = (

@@ -19,7 +19,7 @@ from accounting.reports.earnings import FEE, Earning, Earnings
 from accounting.reports.exact import from_stored
 from accounting.reports.plan_spans import JOIN_SPANS, PLAN, SPANS
 from accounting.reports.query import day_start, zone
-from accounting.reports.statement_lines import USER_FACING
+from accounting.reports.statement_lines import SERVING
 from accounting.revenue.monthly import Subscription
 from accounting.tenant import TenantContext
 
@@ -80,7 +80,7 @@ def read_side(
     at = zone(context.reporting_tz)
     asked = {"tenant": context.tenant, "tz": context.reporting_tz, "first": first, "until": until}
     asked |= {"since": day_start(first, at), "before": day_start(until, at)}
-    asked |= {"currency": context.billing_currency if rates is None else None, "purposes": list(USER_FACING)}
+    asked |= {"currency": context.billing_currency if rates is None else None, "purposes": list(SERVING)}
     for row in connection.execute(_CELLS, asked):
         _spend(row, _rate(rates, row.billing_currency), cells, bars)
     keys = sorted({*plans, *revenue, *cells})

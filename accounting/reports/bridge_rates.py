@@ -20,7 +20,7 @@ from accounting.reports.convert import Converter, DayAmounts
 from accounting.reports.earnings import Earnings
 from accounting.reports.ratios import rounded_to
 from accounting.reports.sections import Section
-from accounting.reports.statement_lines import USER_FACING
+from accounting.reports.statement_lines import SERVING
 from accounting.storage.fx_rates import read_rates
 from accounting.tenant import TenantContext
 
@@ -86,8 +86,8 @@ class BridgeRates:
 
 
 def booked_costs(connection: Connection, context: TenantContext, days: Days) -> DayAmounts:
-    """(day, currency) -> priced cost of users' requests, as booked."""
-    asked = {"tenant": context.tenant, "first": days[0], "until": days[1], "purposes": list(USER_FACING)}
+    """(day, currency) -> priced cost of serving users, as booked."""
+    asked = {"tenant": context.tenant, "first": days[0], "until": days[1], "purposes": list(SERVING)}
     return {(row.day, row.billing_currency): row.amount for row in connection.execute(_COST, asked)}
 
 

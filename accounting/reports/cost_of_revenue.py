@@ -23,10 +23,11 @@ from accounting.reports.exact import ZERO
 from accounting.reports.query import ReportQuery
 from accounting.reports.reconcile import Control, control, footer
 from accounting.reports.slices import Slice, labels, slices
-from accounting.reports.statement_lines import LINES, UNMAPPED, PurposePolicy, read_policy
+from accounting.reports.statement_lines import UNMAPPED, PurposePolicy, read_policy
 from accounting.reports.sums import COSTS, Sums
 from accounting.reports.unlisted import unlisted
 from accounting.storage.engine import read_only
+from accounting.storage.purposes import LINES
 from accounting.tenant import TenantContext
 
 NAME = "cost-of-revenue"

@@ -18,7 +18,7 @@ from accounting.reports.earnings import Earnings
 from accounting.reports.period_days import period_days
 from accounting.reports.price_volume_mix import Sold, price_volume_mix
 from accounting.reports.query import ReportQuery
-from accounting.reports.ratios import rounded_to
+from accounting.reports.ratios import in_steps, rounded_to
 from accounting.reports.sections import Section, SectionedReport
 from accounting.revenue.plans import running
 from accounting.storage.engine import read_only
@@ -66,7 +66,11 @@ def margin_bridge(engine: Engine, context: TenantContext, query: ReportQuery) ->
         )
         covered = read_coverage(connection, context, query)
     found = bridge(before, after)
-    amounts = zip(_exact([step.revenue for step in found]), _exact([step.cost for step in found]), strict=True)
+    amounts = zip(
+        in_steps([step.revenue for step in found], _PLACES),
+        in_steps([step.cost for step in found], _PLACES),
+        strict=True,
+    )
     rows = [_row("detail", currency, step.name, *both) for step, both in zip(found, amounts, strict=True)]
     change = _row("total", currency, "change", _sum(rows, "revenue"), _sum(rows, "cost"))
     feet = [
@@ -94,17 +98,6 @@ def _row(kind: str, currency: str, step: str, revenue: Decimal, cost: Decimal) -
     }
 
 
-def _exact(values: Sequence[Fraction]) -> list[Decimal]:
-    """Steps to 18 decimals: the running total is rounded, so that they add up to the rounded change."""
-    result, running, shown = [], Fraction(0), Fraction(0)
-    for value in values:
-        running += value
-        rounded = Fraction(round(running * 10**_PLACES), 10**_PLACES)
-        result.append(rounded_to(rounded - shown, _PLACES))
-        shown = rounded
-    return result
-
-
 def _sum(rows: Sequence[Row], name: str) -> Decimal:
     return rounded_to(sum((Fraction(row[name]) for row in rows), Fraction(0)), _PLACES)
 
@@ -129,7 +122,7 @@ def _mix(before: Side, after: Side, currency: str) -> Section:
     rows = []
     for plan, effects in price_volume_mix(old, new).items():
         fx = after.fx.get(plan, Fraction(0)) - before.fx.get(plan, Fraction(0))
-        values = _exact([*(getattr(effects, name) for name in _EFFECTS[:-1]), fx])
+        values = in_steps([*(getattr(effects, name) for name in _EFFECTS[:-1]), fx], _PLACES)
         parts = dict(zip(_EFFECTS, values, strict=True))
         whole = rounded_to(effects.total + fx, _PLACES)
         rows.append({"billing_currency": currency, "plan": plan, **parts, "change": whole})

@@ -12,19 +12,21 @@ from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, TextClause, bindparam, text
-from sqlalchemy.dialects.postgresql import ARRAY, DATE, TEXT
+from sqlalchemy.dialects.postgresql import ARRAY, BIGINT, DATE, TEXT
 
 from accounting.reports.convert import JOIN, PARAMETERS, Converter
 from accounting.reports.plan_spans import HOLDER, JOIN_SPANS, PLAN, SPANS
 from accounting.reports.query import ReportQuery
 from accounting.reports.statement_lines import USER_FACING
 from accounting.reports.sums import measures
+from accounting.reports.tools import TOOL_ROWS, TOOLS, priced_by_request
+from accounting.storage.purposes import POOL_PURPOSES
 from accounting.tenant import TenantContext
 
 DIMENSIONS = {"feature": "feature", "model": "model"}
 SELF_HOSTED = ("direct", "attributed", "fully_loaded")
 """Bases of a charge for the seller's own machines."""
-COMPONENTS = ("provider", "self_hosted", "idle")
+COMPONENTS = ("provider", "tools", "self_hosted", "idle")
 COST = ("effective_cost",)
 
 _COUNTS = (
@@ -37,11 +39,18 @@ _COUNTS = (
 )
 _SUMMED = ", ".join(_COUNTS)
 _NEGATED = ", ".join(f"-{name}" for name in _COUNTS)
-_COMPONENT = "CASE WHEN subject_kind = 'pool_hour' AND user_id IS NULL THEN 'idle' WHEN basis = ANY(:self_hosted) THEN 'self_hosted' END"
+# What is settled again reverses lines of a pool: those have no price row, and name the pool.
+_COMPONENT = (
+    "CASE WHEN subject_kind = 'pool_hour' AND user_id IS NULL THEN 'idle' WHEN basis = ANY(:self_hosted) "
+    "OR basis = 'reversal' AND sku_price_id IS NULL AND deployment IS NOT NULL THEN 'self_hosted' END"
+)
 _DAY = "({moment} AT TIME ZONE :tz)::date"
 _WHO = "coalesce(user_id, '') AS user_id, coalesce(account_id, '') AS account_id"
 
+_TOOLS = TOOL_ROWS.format(dimension="''")
+_TOOLS_BY_DIMENSION = TOOL_ROWS.format(dimension="coalesce({dimension}, '')")
 _ROLLUP = f"""
+    {TOOLS},
     apart AS (
       SELECT {_WHO}, {_DAY.format(moment="charge_period_start")} AS day, purpose, charge_status, billing_currency, {_SUMMED},
              {_COMPONENT} AS component
@@ -50,16 +59,20 @@ _ROLLUP = f"""
     ),
     r AS (
       SELECT user_id, account_id, day, purpose, charge_status, billing_currency, {_SUMMED}, 'provider' AS component, '' AS dimension
-      FROM rollup_user_day WHERE tenant = :tenant AND day >= :first AND day < :until
+      FROM rollup_user_day WHERE tenant = :tenant AND day >= :first AND day < :until AND purpose <> ALL(:pools)
       UNION ALL SELECT user_id, account_id, day, purpose, charge_status, billing_currency, {_NEGATED}, 'provider', '' FROM apart
+      WHERE purpose <> ALL(:pools)
       UNION ALL SELECT user_id, account_id, day, purpose, charge_status, billing_currency, {_SUMMED}, component, '' FROM apart
+      {_TOOLS}
     )
 """
 _LEDGER = f"""
+    {TOOLS},
     r AS (
       SELECT {_WHO}, {_DAY.format(moment="occurred_at")} AS day, purpose, charge_status, billing_currency, {_SUMMED},
              coalesce({_COMPONENT}, 'provider') AS component, coalesce({{dimension}}, '') AS dimension
       FROM ledger WHERE tenant = :tenant AND occurred_at >= :since AND occurred_at < :before
+      {_TOOLS_BY_DIMENSION}
     )
 """
 _SUMS = f"""
@@ -113,6 +126,8 @@ def read_costs(
         "since": query.since,
         "before": query.until,
         "self_hosted": list(SELF_HOSTED),
+        "pools": list(POOL_PURPOSES),
+        "by_request": priced_by_request(connection, context, first, until),
     } | ({"changes": list(changes)} if changes else {})
     period = _PERIOD if changes else "0"
     if converter is None:
@@ -139,5 +154,6 @@ def user_facing(row: Any) -> bool:
 
 
 def _statement(sql: str, changes: Sequence[date]) -> TextClause:
-    statement = text(sql).bindparams(bindparam("self_hosted", type_=ARRAY(TEXT)))
+    texts = (bindparam(name, type_=ARRAY(TEXT)) for name in ("self_hosted", "pools") if f":{name}" in sql)
+    statement = text(sql).bindparams(*texts, bindparam("by_request", type_=ARRAY(BIGINT)))
     return statement.bindparams(bindparam("changes", type_=ARRAY(DATE))) if changes else statement

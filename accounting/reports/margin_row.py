@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +23,7 @@ MONEY = (
     Column("payment_fees", "money"),
     Column("gross_margin", "money", plus=REVENUE, minus=(*COSTS, "payment_fees")),
     Column("gross_margin_pct", "percent"),
-    Column("contribution_margin", "money", plus=REVENUE, minus=(*COSTS[:2], "payment_fees")),
+    Column("contribution_margin", "money", plus=REVENUE, minus=(*COSTS[:-1], "payment_fees")),
     Column("contribution_margin_pct", "percent"),
     Column("free_tier_cost", "money", table=False),
     Column("off_statement_cost", "money", table=False),
@@ -37,14 +38,14 @@ class MarginSums:
     Attributes:
         revenue: by column of REVENUE; fees: whole numbers of 10^-18 currency units.
         parts: sums of ledger lines by component.
-        free: of purposes free and trial. off: of what the purpose policy puts on another line than cost of revenue.
+        free, off: the same of purposes free and trial, and of what the purpose policy puts on another line than cost of revenue.
     """
 
     def __init__(self) -> None:
         self.revenue = dict.fromkeys(REVENUE, 0)
         self.fees = 0
         self.parts = {name: Sums(COST) for name in COMPONENTS}
-        self.free, self.off = Sums(COST), Sums(COST)
+        self.free, self.off = ({name: Sums(COST) for name in COMPONENTS} for _ in range(2))
 
     def earn(self, one: Earning, amount: int | None = None) -> None:
         """Adds revenue, or a payment fee, or `amount` of it."""
@@ -58,9 +59,9 @@ class MarginSums:
         """Adds one aggregated row of the ledger."""
         self.parts[row.component].add(row)
         if row.purpose in FREE_TIER:
-            self.free.add(row)
+            self.free[row.component].add(row)
         if not on_statement:
-            self.off.add(row)
+            self.off[row.component].add(row)
 
     def merge(self, other: MarginSums) -> None:
         """Adds another line of the same currency."""
@@ -68,9 +69,8 @@ class MarginSums:
             self.revenue[name] += other.revenue[name]
         self.fees += other.fees
         for name in COMPONENTS:
-            self.parts[name].merge(other.parts[name])
-        self.free.merge(other.free)
-        self.off.merge(other.off)
+            for own, others in ((self.parts, other.parts), (self.free, other.free), (self.off, other.off)):
+                own[name].merge(others[name])
 
     @property
     def net(self) -> int:
@@ -84,26 +84,19 @@ class MarginSums:
 
     def cost(self) -> Decimal | None:
         """Usage cost of all components; None where there is usage and none of it is priced."""
-        every = self.everything()
-        return every.cost("effective_cost")
+        return _together(self.parts).cost("effective_cost")
 
-    def everything(self) -> Sums:
-        """Sums over all components."""
-        every = Sums(COST)
-        for part in self.parts.values():
-            every.merge(part)
-        return every
-
-    def row(self, left_out: Sums | None = None) -> Row:
-        """The columns of MONEY. `left_out`: ledger lines that are not to count as cost, taken off the provider's part."""
-        every = self.everything()
+    def row(self, left_out: Mapping[str, Sums] | None = None) -> Row:
+        """The columns of MONEY. `left_out`: sums by component that are not to count as cost."""
+        every = _together(self.parts)
         known = every.cost("effective_cost") is not None
         costs = {f"{name}_cost": self.parts[name].costs["effective_cost"] if known else None for name in COMPONENTS}
-        if left_out is not None and costs["provider_cost"] is not None:
-            costs["provider_cost"] = minus(costs["provider_cost"], left_out.costs["effective_cost"])
+        for name, sums in (left_out or {}).items():
+            cost = costs[f"{name}_cost"]
+            costs[f"{name}_cost"] = None if cost is None else minus(cost, sums.costs["effective_cost"])
         net, fees = from_stored(self.net), from_stored(self.fees)
         gross = _less(net, [*costs.values(), fees])
-        contribution = _less(net, [costs["provider_cost"], costs["self_hosted_cost"], fees])
+        contribution = _less(net, [*(costs[name] for name in COSTS[:-1]), fees])
         return {
             **{name: from_stored(amount) for name, amount in self.revenue.items()},
             "net_revenue": net,
@@ -113,8 +106,8 @@ class MarginSums:
             "gross_margin_pct": None if gross is None else percent(gross, net),
             "contribution_margin": contribution,
             "contribution_margin_pct": None if contribution is None else percent(contribution, net),
-            "free_tier_cost": self.free.cost("effective_cost"),
-            "off_statement_cost": self.off.cost("effective_cost"),
+            "free_tier_cost": _together(self.free).cost("effective_cost"),
+            "off_statement_cost": _together(self.off).cost("effective_cost"),
             **every.counts(),
         }
 
@@ -122,6 +115,13 @@ class MarginSums:
 def cost_of(row: Row) -> Decimal:
     """Usage cost and fees of a row; what is not known counts nothing here, coverage tells how much that is."""
     return plus(total(row[name] or ZERO for name in COSTS), row["payment_fees"])
+
+
+def _together(parts: Mapping[str, Sums]) -> Sums:
+    every = Sums(COST)
+    for part in parts.values():
+        every.merge(part)
+    return every
 
 
 def _less(net: Decimal, costs: list[Decimal | None]) -> Decimal | None:

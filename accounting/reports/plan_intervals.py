@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from accounting.reports.base import Column, Row
 from accounting.reports.bootstrap import FEWEST, LEVEL, SEED, Interval, intervals
-from accounting.reports.distribution import PERCENTILES, gini, nearest_rank
+from accounting.reports.distribution import PERCENTILES, TOPS, gini, nearest_rank, top_share
 from accounting.reports.ratios import rounded_to
 from accounting.reports.sections import Section
 from accounting.reports.subscribers import UNITS, Subscriber, break_even, cap, losing
@@ -53,9 +53,11 @@ def _values(members: list[Subscriber]) -> dict[str, Decimal | None]:
     exact: dict[str, Fraction | None] = {
         "margin_pct": Fraction(100 * sum(one.margin for one in members), net) if net else None,
         "loss_making_pct": Fraction(100 * len(losing(members)), count),
+        "net_revenue_mean": Fraction(net, count * 10**18),
         "cost_mean": Fraction(sum(ascending), count * 10**18),
         **{f"cost_p{point}": Fraction(nearest_rank(ascending, point), 10**18) for point in PERCENTILES},
         "gini": uneven,
+        **{f"top_{top}_pct": _of_hundred(top_share(ascending, top)) for top in TOPS},
     }
     for unit in UNITS:
         exact[f"break_even_{unit}"] = break_even(members, unit).use
@@ -65,11 +67,18 @@ def _values(members: list[Subscriber]) -> dict[str, Decimal | None]:
     return {name: None if value is None else rounded_to(value) for name, value in exact.items()}
 
 
+_MONEY = ("cost_", "net_revenue_")
+
+
+def _of_hundred(share: Fraction | None) -> Fraction | None:
+    return None if share is None else 100 * share
+
+
 def _edge(name: str, edge: float | None) -> Decimal | None:
     if edge is None:
         return None
     value = Fraction(edge)
-    return rounded_to(value / 10**6 if name.startswith("cost_") else value)
+    return rounded_to(value / 10**6 if name.startswith(_MONEY) else value)
 
 
 def _open(between: Interval | None) -> str:

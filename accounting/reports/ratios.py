@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,3 +15,19 @@ def rounded_to(value: Fraction, places: int = 6) -> Decimal:
 def percent_of(value: Fraction | None, places: int = 4) -> Decimal | None:
     """100 times the fraction; None stays None."""
     return None if value is None else rounded_to(100 * value, places)
+
+
+def per(part: Decimal | int | None, whole: int, times: int = 1) -> Decimal | None:
+    """part x times / whole to 6 decimals; None where the part is not known or there is nothing to divide by."""
+    return None if part is None or not whole else rounded_to(Fraction(part) * times / whole)
+
+
+def in_steps(values: Sequence[Fraction], places: int) -> list[Decimal]:
+    """Steps as decimals: the running total is rounded, so that they add up to the rounded sum."""
+    result, running, shown = [], Fraction(0), Fraction(0)
+    for value in values:
+        running += value
+        rounded = Fraction(round(running * 10**places), 10**places)
+        result.append(rounded_to(rounded - shown, places))
+        shown = rounded
+    return result

@@ -6,15 +6,17 @@ from datetime import date
 
 from sqlalchemy import Connection, select
 
+from accounting.storage.purposes import POOL_PURPOSES
 from accounting.storage.tables import purpose_policies
 
-LINES = ("cost_of_revenue", "research_and_development", "sales_and_marketing", "internal")
 UNMAPPED = "unmapped"
 """Line of a purpose that no policy row covers on the day: shown, so that the total still is all spend."""
 
 USER_FACING = ("production", "free", "trial")
 """Purposes whose cost is caused by users' requests."""
 FREE_TIER = ("free", "trial")
+SERVING = (*USER_FACING, *POOL_PURPOSES)
+"""Purposes of what serving users costs: their requests, and what pools cost beside them."""
 
 
 class PurposePolicy:

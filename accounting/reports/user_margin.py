@@ -3,7 +3,7 @@
 Revenue is what was earned on the days of [from, to): subscriptions, invoice lines and use, less discounts and refunds. Payment fees are not
 cost here; the report `margin` has them. Cost is the effective cost of the user's own requests, by reporting day, where the
 purpose is production, free or trial. Cost of other purposes (eval, internal, training) is nobody's margin: it stands in a row of its
-own, so that the total is the ledger's. Cost without a user stands in a row too.
+own, so that the total is the ledger's. So does what pools cost beside their requests (idle), and cost without a user.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from accounting.revenue.account_rules import read_account_rules
 from accounting.revenue.monthly import Subscription
 from accounting.revenue.plans import running
 from accounting.storage.engine import read_only
+from accounting.storage.purposes import POOL_PURPOSES
 from accounting.tenant import TenantContext
 
 NAME = "user-margin"
@@ -43,8 +44,8 @@ COST = ("effective_cost",)
 
 _SUMS = """
     SELECT CASE WHEN purpose = ANY(:user_facing) THEN user_id ELSE '' END AS user_id, purpose = ANY(:user_facing) AS user_facing,
-           purpose = ANY(:free_tier) AS free_tier, charge_status, {currency} AS billing_currency, {measures}
-    FROM rollup_user_day {join} WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1, 2, 3, 4, 5
+           purpose = ANY(:pools) AS idle, purpose = ANY(:free_tier) AS free_tier, charge_status, {currency} AS billing_currency, {measures}
+    FROM rollup_user_day {join} WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1, 2, 3, 4, 5, 6
 """
 _AS_BOOKED = text(_SUMS.format(currency="billing_currency", measures=measures(COST), join=""))
 _CONVERTED = text(
@@ -89,7 +90,7 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
     query.check_group_by(GROUP_BY)
     first, until = period_days(query, context)
     parameters = {"tenant": context.tenant, "first": first, "until": until}
-    asked = {**parameters, "user_facing": list(USER_FACING), "free_tier": list(FREE_TIER)}
+    asked = {**parameters, "user_facing": list(USER_FACING), "free_tier": list(FREE_TIER), "pools": list(POOL_PURPOSES)}
     converter: Converter | None = None
     with read_only(engine, context.tenant) as connection:
         subscriptions = running(connection, context, first, until)
@@ -190,9 +191,12 @@ def _outline(
 ) -> list[Node]:
     """The total with what it is the sum of, and beside it the total without free tier."""
     users = {user: _Account(revenue) for user, revenue in earned.items() if user}
-    nobody, apart, facing, every = _Account(earned.get("", ZERO)), _Account(), _Account(), _Account()
+    nobody, idle, apart, facing, every = _Account(earned.get("", ZERO)), *(_Account() for _ in range(4))
     for row in found:
-        (users.setdefault(row.user_id, _Account()) if row.user_id else nobody if row.user_facing else apart).add(row)
+        if row.user_id:
+            users.setdefault(row.user_id, _Account()).add(row)
+        else:
+            (nobody if row.user_facing else idle if row.idle else apart).add(row)
     rows = [account.row("user", currency, user, plans.get(user, NO_PLAN)) for user, account in users.items()]
     rows.sort(key=lambda row: (row["margin"] is None, row["margin"] or ZERO, row["user_id"]))
     shown = rows[:limit]
@@ -203,7 +207,9 @@ def _outline(
         shown.append(rest.row("remaining_users", currency))
     if nobody.sums.events or nobody.revenue:
         shown.append(nobody.row("no_user", currency))
-    for account in (*users.values(), nobody):
+    if idle.sums.events:
+        shown.append(idle.row("idle", currency))
+    for account in (*users.values(), nobody, idle):
         facing.merge(account)
     every.merge(facing)
     every.merge(apart)

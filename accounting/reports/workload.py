@@ -10,16 +10,18 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from sqlalchemy import Connection, Engine, bindparam, text
-from sqlalchemy.dialects.postgresql import ARRAY, TEXT
+from sqlalchemy import Engine
 
 from accounting.errors import InvalidInput
-from accounting.reports.base import Column, Footer, Node, Report, Row
-from accounting.reports.exact import ZERO, minus, percent
+from accounting.reports.base import Column, Footer, Node, Row
+from accounting.reports.coverage import read_coverage
+from accounting.reports.exact import ZERO, minus, percent, total
 from accounting.reports.query import ReportQuery
-from accounting.reports.ratios import rounded_to
-from accounting.reports.statement_lines import USER_FACING
-from accounting.reports.workload_sql import GROUPS, SQL
+from accounting.reports.ratios import per, rounded_to
+from accounting.reports.sections import SectionedReport
+from accounting.reports.workload_data import WorkloadData
+from accounting.reports.workload_sections import growth_section, tasks_section
+from accounting.reports.workload_sql import GROUPS
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
@@ -56,51 +58,52 @@ COLUMNS = (
 )
 
 
-def workload(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
-    """The workload of a period, the dearest key first; users' requests of the tenant's currency.
+_DIFFERENCE = {
+    False: "total less rows shown and left out; 0 or the report is wrong",
+    True: "total less rows shown and left out: each is rounded by itself, by at most half of 10^-18",
+}
+
+
+def workload(engine: Engine, context: TenantContext, query: ReportQuery) -> SectionedReport:
+    """The workload of a period, the dearest key first; users' requests of the tenant's currency, or of all in one currency.
 
     `group_by` names one of GROUP_BY (default feature). cache_saving: cached tokens x (price of fresh input - price of cached input) of the
     very price row each call was priced by; None where a row lacks one. output_to_input: tokens. itl_ms: milliseconds between output
     tokens, from first token to end; ttft_ms: from the call to its first token. A blended price stands beside the prices of its two
     phases, None where a price row does not tell them apart. tasks are distinct task ids, traces where there is none.
 
-    Raises InvalidInput for another group.
+    Sections: growth (calls against unit price, month by month) and tasks (what a task costs). Raises InvalidInput for another group,
+    MissingRate for a day without a rate.
     """
     query.check_group_by(GROUP_BY)
     if len(query.group_by) > 1:
         raise InvalidInput("group_by", ",".join(query.group_by), f"one of {', '.join(GROUP_BY)} is expected")
     by = query.group_by[0] if query.group_by else "feature"
+    currency = query.currency or context.billing_currency
     with read_only(engine, context.tenant) as connection:
-        found = _read(connection, context, query, by)
-    rows = [_row(one, context.billing_currency) for one in found]
+        data = WorkloadData(connection, context, query)
+        rows = [_row(one, currency) for one in data.read("keys", GROUPS[by])]
+        sections = (growth_section(data.read("months"), currency), tasks_section(data.read("tasks"), currency))
+        covered = read_coverage(connection, context, query)
     whole = next((row for row in rows if row["row"] == "total"), None)
     details = [row for row in rows if row["row"] == "detail"]
     details.sort(key=lambda row: (-(row["effective_cost"] or ZERO), row["key"]))
     if whole is None:
-        return Report(NAME, query, COLUMNS, (), [])
+        return SectionedReport(NAME, query, COLUMNS, (), covered)
     kept = details[: query.limit]
-    left = sum((row["effective_cost"] or ZERO for row in details[len(kept) :]), ZERO)
-    shown = sum((row["effective_cost"] or ZERO for row in kept), ZERO)
-    note = "total less rows shown and left out; 0 or the report is wrong"
+    left = total(row["effective_cost"] or ZERO for row in details[len(kept) :])
+    shown = total(row["effective_cost"] or ZERO for row in kept)
+    cost = whole["effective_cost"] or ZERO
     feet = [
-        Footer("left_out", left, context.billing_currency, "cost of keys beyond the limit"),
-        Footer(
-            "difference", minus(minus(whole["effective_cost"] or ZERO, shown), left), context.billing_currency, note
-        ),
+        Footer("left_out", left, currency, "cost of keys beyond the limit"),
+        Footer("difference", minus(minus(cost, shown), left), currency, _DIFFERENCE[data.converter is not None]),
     ]
-    return Report(NAME, query, COLUMNS, (Node(whole, tuple(Node(row) for row in kept)),), [], feet)
-
-
-def _read(connection: Connection, context: TenantContext, query: ReportQuery, by: str) -> list[Any]:
-    statement = text(SQL.format(key=GROUPS[by])).bindparams(bindparam("purposes", type_=ARRAY(TEXT)))
-    asked = {
-        "tenant": context.tenant,
-        "since": query.since,
-        "until": query.until,
-        "currency": context.billing_currency,
-        "purposes": list(USER_FACING),
-    }
-    return list(connection.execute(statement, asked))
+    conversions = []
+    if data.converter is not None:
+        feet += data.converter.footer("effective_cost", cost)
+        conversions = data.converter.conversions()
+    outline = (Node(whole, tuple(Node(row) for row in kept)),)
+    return SectionedReport(NAME, query, COLUMNS, outline, covered, feet, conversions, sections=sections)
 
 
 def _row(one: Any, currency: str) -> Row:
@@ -111,26 +114,20 @@ def _row(one: Any, currency: str) -> Row:
         "billing_currency": currency,
         "key": one.key if one.total == 0 else None,
         **{name: getattr(one, name) for name in _COUNTS},
-        "output_to_input": _ratio(one.output_tokens, one.input_tokens),
+        "output_to_input": per(one.output_tokens, one.input_tokens),
         **{name: getattr(one, name) for name in _MEDIANS},
         "cache_hit_pct": percent(one.cache_read_tokens, one.input_tokens),
         "cache_saving": one.cache_saving,
         "effective_cost": cost,
         "retry_cost": one.retry_cost,
         "failure_cost": one.failure_cost,
-        "cost_per_task": _ratio(one.task_cost, one.tasks),
-        "calls_per_task": _ratio(one.task_calls, one.tasks),
+        "cost_per_task": per(one.task_cost, one.tasks),
+        "calls_per_task": per(one.task_calls, one.tasks),
         **{f"{name}_{point}": _time(getattr(one, f"{name}_{point}")) for name in _TIMES for point in ("p50", "p95")},
-        "blended_per_million": _ratio(one.effective_cost, one.input_tokens + one.output_tokens, 10**6)
-        if phases
-        else None,
-        "input_per_million": _ratio(one.input_cost, one.input_tokens, 10**6) if phases else None,
-        "output_per_million": _ratio(one.output_cost, one.output_tokens, 10**6) if phases else None,
+        "blended_per_million": per(one.effective_cost, one.input_tokens + one.output_tokens, 10**6) if phases else None,
+        "input_per_million": per(one.input_cost, one.input_tokens, 10**6) if phases else None,
+        "output_per_million": per(one.output_cost, one.output_tokens, 10**6) if phases else None,
     }
-
-
-def _ratio(part: Decimal | int | None, whole: int, times: int = 1) -> Decimal | None:
-    return None if part is None or not whole else rounded_to(Fraction(part) * times / whole)
 
 
 def _time(value: float | None) -> Decimal | None:

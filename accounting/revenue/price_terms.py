@@ -117,16 +117,30 @@ def _terms(
     return Earned(gross, discounts)
 
 
-def _price(subscription: Subscription, prices: Sequence[PlanPrice], day: date) -> int:
+def term_start(subscription: Subscription, day: date) -> date:
+    """First day of the term of `interval_months` that a day lies in; the subscription must have begun to be paid for by then."""
+    opened = max(subscription.starts_on, subscription.trial_until or subscription.starts_on)
+    number = 0
+    while months_later(opened, (number + 1) * subscription.interval_months) <= day:
+        number += 1
+    return months_later(opened, number * subscription.interval_months)
+
+
+def seat_price(subscription: Subscription, prices: Sequence[PlanPrice], day: date) -> int:
+    """Price of one seat for `interval_months`, minor units, own or the plan's in force on a day. Raises InvalidInput where none is."""
     if subscription.revenue_from == "price":
-        return subscription.monthly_price * subscription.interval_months * subscription.quantity
+        return subscription.monthly_price * subscription.interval_months
     fitting = [
         one for one in prices if one.interval_months == subscription.interval_months and one.effective_from <= day
     ]
     if not fitting:
         reason = f"no price for {subscription.interval_months} months is in force on {day.isoformat()}"
         raise InvalidInput("plan", subscription.plan, reason)
-    return max(fitting, key=lambda one: one.effective_from).price * subscription.quantity
+    return max(fitting, key=lambda one: one.effective_from).price
+
+
+def _price(subscription: Subscription, prices: Sequence[PlanPrice], day: date) -> int:
+    return seat_price(subscription, prices, day) * subscription.quantity
 
 
 def _off(price: int, months: int, terms: Sequence[Term], day: date) -> int:

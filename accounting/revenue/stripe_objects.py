@@ -47,7 +47,10 @@ def _undone(line: Line, at: datetime) -> Line:
 
 
 def credit_note_lines(note: Object, recognition: str) -> list[Line]:
-    """Refund lines of a credit note: what it takes off each invoice line, net of tax and discounts. Raises Skipped for a void one."""
+    """Refund lines of a credit note: what it takes off each invoice line, net of tax, discounts and billing credits.
+
+    Raises Skipped for a void one, InvalidInput where it contradicts itself.
+    """
     if note.get("status") == "void":
         raise Skipped("void credit note")
     currency = stripe_currency(note.get("currency"))
@@ -56,6 +59,7 @@ def credit_note_lines(note: Object, recognition: str) -> list[Line]:
     for item in _complete("lines", note):
         amount = stripe_minor("amount", item.get("amount"), currency) - _included_tax(item, currency)
         amount -= stripe_minor("discount_amount", item.get("discount_amount") or 0, currency)
+        amount -= sum(_credits(item, currency, amount))
         found.append(
             Line(
                 line_id=_id(item),
@@ -74,13 +78,15 @@ def credit_note_lines(note: Object, recognition: str) -> list[Line]:
 
 
 def fee_line(transaction: Object, customers: Mapping[str, str]) -> Line:
-    """The payment fee of a balance transaction; raises Skipped where there is none.
+    """The payment fee of a balance transaction, or itself where Stripe bills fees apart; raises Skipped where there is none.
 
     Args:
         customers: charge -> customer, of charges that are not expanded in the transaction.
     """
     currency = stripe_currency(transaction.get("currency"))
     fee = stripe_minor("fee", transaction.get("fee"), currency)
+    if transaction.get("reporting_category") == "fee":
+        fee -= stripe_minor("amount", transaction.get("amount"), currency)
     if fee == 0:
         raise Skipped("balance transaction without a fee")
     source = transaction.get("source")
@@ -120,6 +126,8 @@ def _invoice_line(invoice: Object, item: Object, currency: str, recognition: str
         off = stripe_minor("discount_amounts.amount", discount.get("amount"), currency)
         if off:
             yield Line(line_id=f"{_id(item)}:discount:{number}", kind="discount", amount=-off, **common)
+    for number, used in enumerate(_credits(item, currency, amount), start=1):
+        yield Line(line_id=f"{_id(item)}:credit:{number}", kind="discount", amount=-used, **common)
 
 
 def _kind(item: Object, subscription: str | None) -> str:
@@ -162,6 +170,19 @@ def _included_tax(item: Object, currency: str) -> int:
     if not item.get("taxes"):
         taxes = [tax for tax in item.get("tax_amounts") or () if tax.get("inclusive")]
     return sum(stripe_minor("taxes.amount", tax.get("amount"), currency) for tax in taxes)
+
+
+def _credits(item: Object, currency: str, amount: int) -> list[int]:
+    """Billing credits (credit grants) that paid for a line of `amount`; discounts, which are named among them too, stand elsewhere."""
+    found = [
+        stripe_minor("pretax_credit_amounts.amount", one.get("amount"), currency)
+        for one in item.get("pretax_credit_amounts") or ()
+        if one.get("type") == "credit_balance_transaction" and one.get("amount")
+    ]
+    if found and (min(found) < 0 or sum(found) > amount):
+        stated = [one.get("amount") for one in item["pretax_credit_amounts"]]
+        raise InvalidInput("pretax_credit_amounts", stated, f"more than line {_id(item)} is worth")
+    return found
 
 
 def _owner(holder: Object, item: Object | None = None) -> dict[str, Any]:

@@ -28,6 +28,35 @@ REACH = {
 }
 PERIOD = {"from": "2026-07-01", "to": "2026-08-01"}
 
+POOL_BODIES: dict[str, object] = {
+    "/v1/pools": {
+        "pool_id": "p",
+        "effective_from": "2026-09-01",
+        "model": "m",
+        "curve_id": EXAMPLE_CURVE["curve_id"],
+        "gpu": "H200",
+        "gpus_per_replica": 1,
+        "token_budget": 8192,
+        "max_batch": 64,
+    },
+    "/v1/pools/replicas": {"pool_id": "none", "replica": "r0", "effective_from": "2026-09-01"},
+    "/v1/pools/bills": {"from": "2026-09-01", "to": "2026-09-02"},
+    "/v1/pools/bills/imports": {"format": "csv", "content": "pool,hour,cost,currency\n", "name": "x.csv"},
+    "/v1/pools/rates": {
+        "rate_id": "r",
+        "kind": "spot",
+        "gpu": "H200",
+        "price_per_hour": "1",
+        "effective_from": "2026-09-01",
+    },
+    "/v1/pools/rates/imports": {
+        "content": "region,instance,gpu_model,gpu_count,price_usd_per_instance_hour,first_seen,last_seen\n",
+        "name": "x.csv",
+    },
+    "/v1/pools/rates/approve": {"rate_ids": ["none"]},
+    "/v1/pools/rates/refuse": {"rate_ids": ["none"]},
+}
+
 
 def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
     """One harmless call of a route."""
@@ -62,6 +91,7 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         "/v1/keys": {"scope": "viewer"},
         "/v1/logins": {"subject": "s", "scope": "viewer"},
         "/v1/curves": EXAMPLE_CURVE,
+        **POOL_BODIES,
         "/v1/prices/approve": {"sku_price_ids": ["0000000000000001"]},
         "/v1/prices/reprice": PERIOD,
         "/v1/prices/refuse": {"sku_price_ids": ["0000000000000001"]},
@@ -72,6 +102,8 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
             "currency": "USD",
             "effective_from": "2026-01-01T00:00:00Z",
         },
+        "/v1/policies/purposes": {"purpose": "free", "statement_line": "internal", "effective_from": "2026-07-01"},
+        "/v1/policies/account-revenue": {"rule": "use", "effective_from": "2026-07-01"},
         "/v1/revenue/lines": [],
         "/v1/revenue/stripe": [],
         "/v1/revenue/customers/{customer_id}": {"user_id": "u"},
@@ -93,6 +125,11 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         ("GET", "/v1/charges"): PERIOD,
         ("GET", "/v1/prices/history"): {"model": "gpt-4o"},
         ("GET", "/v1/prices/diff"): {"known_at": "2999-01-01"},
+        ("DELETE", "/v1/pools"): {"pool_id": "none", "effective_from": "2026-09-01"},
+        ("DELETE", "/v1/pools/replicas"): {"pool_id": "none", "replica": "r0", "effective_from": "2026-09-01"},
+        ("DELETE", "/v1/pools/rates"): {"rate_id": "none", "effective_from": "2026-09-01"},
+        ("GET", "/v1/pools/bills"): PERIOD,
+        ("GET", "/v1/pools/unused"): PERIOD,
     }
     sent = bodies.get(path) if method in ("POST", "PUT") else None
     return client.request(method, url, json=sent, params=params.get((method, path)))
@@ -103,6 +140,7 @@ def a_plan(api: Running, keys: dict[str, str]) -> None:
     """What some bodies name, so that no test waits for another."""
     with api.client(keys["admin"]) as client:
         assert client.put("/v1/plans/basic", json={"display_name": "Basic"}).status_code == 200
+        assert client.post("/v1/curves", json=EXAMPLE_CURVE).status_code == 200
 
 
 def test_the_readme_names_exactly_the_routes_there_are(api: Running) -> None:

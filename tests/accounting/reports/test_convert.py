@@ -182,6 +182,24 @@ def test_margins_convert_revenue_and_cost_by_day(database: Database, tenant: Ten
     assert feet["effective_cost_conversion_rounding"] == 0
 
 
+def test_a_workload_counts_calls_of_every_currency_once_converted(database: Database, tenant: TenantContext) -> None:
+    """0.00224 + 0.0039 + 0.00035 on Wednesday, 0.00175 on Saturday; o3 has two calls, in dollars alone 0.0056."""
+    report = _report(database, tenant, "workload", "EUR", group_by="model")
+    rows = {row["key"]: (row["events"], row["effective_cost"]) for row in report.rows}
+    assert rows == {
+        "o3": (2, Decimal("0.00399")),
+        "euro-model": (1, Decimal("0.0039")),
+        "yuan-model": (1, Decimal("0.00035")),
+    }
+    (total,) = report.totals
+    assert (total["billing_currency"], total["effective_cost"]) == ("EUR", Decimal("0.00824"))
+    # A hundred tokens out: two of o3 at 8 dollars x 0.8 and x 0.625, 9 euros, 8 yuan x 0.125.
+    assert total["output_per_million"] == Decimal("5.35")
+    assert len(report.conversions) == 3
+    (dollars,) = _report(database, tenant, "workload", None).totals
+    assert (dollars["events"], dollars["effective_cost"]) == (2, Decimal("0.0056"))
+
+
 def test_margins_without_conversion_stay_as_billed(database: Database, tenant: TenantContext) -> None:
     report = _report(database, tenant, "user-margin", None)
     found = {(row["user_id"], row["billing_currency"]): row["recognised_revenue"] for row in report.rows}

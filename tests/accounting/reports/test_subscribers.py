@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.errors import InvalidInput
-from accounting.reports.bootstrap import intervals
+from accounting.reports.bootstrap import intervals, mean_intervals
 from accounting.reports.distribution import cumulative_shares, gini, nearest_rank, top_share
 from accounting.reports.subscribers import NO_CAP_HELPS, NO_CAP_NEEDED, Subscriber, break_even, cap, losing
 
@@ -97,6 +97,30 @@ def test_intervals_hold_the_estimate_and_repeat() -> None:
     assert mean.low < 15_500_000 < mean.high
     assert mean.low > 13_000_000
     assert mean.high < 18_000_000
+
+
+def test_subscribers_who_are_all_alike_leave_no_doubt() -> None:
+    """Of 120 the dearest 10 % are 12, 5 % are 6 and 1 % rounds up to 2; each has an equal part."""
+    found = intervals([user(f"u{at}", 20, 5) for at in range(120)])
+    for name, value in (
+        ("top_10_pct", 10),
+        ("top_5_pct", 5),
+        ("net_revenue_mean", 20_000_000),
+        ("cost_mean", 5_000_000),
+    ):
+        assert (found[name].low, found[name].high) == (value, value), name
+    assert (found["top_1_pct"].low, found["top_1_pct"].high) == (pytest.approx(5 / 3), pytest.approx(5 / 3))
+
+
+def test_means_of_columns_have_an_interval_around_them() -> None:
+    """Two in the first column throughout; 0 to 99 in the second, mean 49.5 with a standard error of 2.9."""
+    same, spread = mean_intervals([[2 * 10**18, at * 10**18] for at in range(100)])
+    assert (same.low, same.high) == (2_000_000, 2_000_000)
+    assert spread.low is not None
+    assert spread.high is not None
+    assert 42_000_000 < spread.low < 46_000_000
+    assert 53_000_000 < spread.high < 57_000_000
+    assert mean_intervals([[1]] * 19) == []
 
 
 def test_few_subscribers_have_no_intervals() -> None:
