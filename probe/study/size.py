@@ -49,7 +49,7 @@ class Size:
 
 
 # A step of the first takes milliseconds on a few CPU cores; the second only shows that a study runs.
-CPU = Size(4, 512, 8, 2, 64, 2048, 8192, short=64, long=2048, many=16, steps=5)
+CPU = Size(4, 512, 8, 2, 64, 2048, 8192, short=64, long=1024, many=16, steps=3)
 TINY = Size(2, 32, 4, 2, 16, 64, 256, short=8, long=48, many=4, steps=1, dtype="float32")
 # Llama-3.1-8B's layer, a quarter of its depth: for one GPU.
 GPU = Size(8, 4096, 32, 8, 128, 14336, 32768, short=256, long=8192, many=64, steps=10)

@@ -1,0 +1,115 @@
+"""Does every study run on a tiny model, do its facts come out as by hand, and do recorded rounds flip with their arms?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
+
+from click.testing import CliRunner  # noqa: E402
+
+from probe.cli import probe  # noqa: E402
+from probe.engine.models.shapes import num_parameters  # noqa: E402
+from probe.study import attention, chunked_prefill, moe, paging, speculation  # noqa: E402
+from probe.study.errors import StudyRefused  # noqa: E402
+from probe.study.frame import Result  # noqa: E402
+from probe.study.lab import Lab  # noqa: E402
+from probe.study.names import NAMES  # noqa: E402
+from probe.study.size import SIZES  # noqa: E402
+from probe.study.studies import STUDIES, run_study  # noqa: E402
+
+RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
+
+
+def lab(size: str = "tiny") -> Lab:
+    return Lab(SIZES[size], torch.device("cpu"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_study_runs_on_a_tiny_model_and_states_its_rounds(name: str) -> None:
+    """Whose claims hold is not asked: a tiny model's time is overhead."""
+    report = run_study(name, "tiny", 2)
+    assert report.results
+    assert all(len(one.costs_a) == len(one.costs_b) == 2 for one in report.results)
+    whole = json.loads(report.json())
+    assert whole["verdict"] in ("holds", "fails", "undecided")
+    assert whole["results"][0]["judged_low"] <= whole["results"][0]["judged_high"]
+    assert report.text().splitlines()[-1].startswith("verdict: ")
+
+
+def test_every_study_has_its_name() -> None:
+    assert tuple(sorted(STUDIES)) == NAMES == tuple(sorted(RECORDED))
+
+
+CLAIMS = [
+    pytest.param(Result(**one), id=f"{name}: {one['name']}, {one['a']}") for name in NAMES for one in RECORDED[name]
+]
+
+
+@pytest.mark.parametrize("result", CLAIMS)
+def test_recorded_rounds_flip_with_their_arms(result: Result) -> None:
+    """Seven rounds of each study on a small CPU model: what held in one direction fails in the other, and the ratio is turned over."""
+    found, swapped = result.judgement, result.swapped().judgement
+    assert swapped.ratio == pytest.approx(1 / found.ratio)
+    opposite = {"holds": "fails", "fails": "holds", "undecided": "undecided"}
+    expected = found.verdict if result.same is not None else opposite[found.verdict]
+    assert swapped.verdict == expected
+
+
+@pytest.mark.parametrize("size", ["tiny", "cpu"])
+def test_attentions_are_compared_at_equal_parameters(size: str) -> None:
+    counts = [num_parameters(config) for config in attention.variants(lab(size)).values()]
+    assert max(counts) / min(counts) < 1.02
+
+
+def test_what_a_token_keeps_in_the_cache_by_hand() -> None:
+    """4 layers of 8 heads of 64 in two bytes: 4 * 2 * 8 * 64 * 2 = 8,192; two heads a quarter of it, one an eighth; a latent of 128 and
+    32 rotated: 4 * 160 * 2 = 1,280."""
+    found = attention.facts(lab("cpu"))["cache bytes a token"]
+    assert found == {"MHA": 8192, "GQA": 2048, "MQA": 1024, "MLA": 1280}
+
+
+def test_a_mixture_uses_what_the_dense_model_has_and_holds_what_the_wide_one_has() -> None:
+    """Two of eight experts of half the width; routers, 8 * 512 numbers a layer, come on top."""
+    mixture, active, loaded = moe.variants(lab("cpu"))
+    assert mixture.moe is not None
+    assert 2 * mixture.moe.moe_intermediate_size == active.intermediate_size == 2048
+    assert loaded.intermediate_size == 8192
+    assert num_parameters(mixture) - num_parameters(loaded) == 4 * 8 * 512
+
+
+def test_slots_wasted_by_hand() -> None:
+    """Lengths 16 and 17 hold one and two pages: 33 of 48; reserved at 64 each, 33 of 128."""
+    assert paging.wasted([16, 17], 16) == pytest.approx(15 / 48)
+    assert paging.wasted([16, 17], 64) == pytest.approx(95 / 128)
+
+
+def test_tokens_a_verify_step_by_hand() -> None:
+    """Half of each draft kept: 1 + 1/2 + 1/4 + 1/8 + 1/16 of a token."""
+    assert speculation.expected_tokens(0.5, 4) == pytest.approx(1.9375)
+    assert speculation.expected_tokens(1.0, 4) == 5
+
+
+def test_a_prompt_in_chunks_leaves_those_who_decode_their_place_in_each_step() -> None:
+    """Four decode, so a budget of eight leaves four tokens of each step to the prompt of 48."""
+    assert chunked_prefill.facts(lab())["chunk"] == 8
+
+
+def test_refusals_name_the_option() -> None:
+    with pytest.raises(StudyRefused, match="rounds=1"):
+        run_study("batching", "tiny", 1)
+    with pytest.raises(StudyRefused, match="name='luck'"):
+        run_study("luck", "tiny", 2)
+
+
+def test_the_command_prints_the_verdict_and_writes_raw_rounds(tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    done = CliRunner().invoke(
+        probe, ["study", "paging", "--size", "tiny", "--rounds", "2", "--device", "cpu", "--out", str(out)]
+    )
+    assert done.exit_code == 0, done.output
+    assert "paged / reserved = " in done.output
+    assert len(json.loads(out.read_text())["results"][0]["costs_a"]) == 2
