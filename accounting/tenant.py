@@ -13,6 +13,7 @@ class TenantContext:
     billing_currency: ISO 4217.
     reported_costs: (provider, surface) pairs, surface '' for all, whose own stated cost is booked instead of the calculated one.
     calculated_costs: pairs whose calculated cost is booked although their provider as a whole is in reported_costs.
+    pools: self-hosted pools that were ever stated; events of other deployments wait for nothing. None: nobody looked, all may be one.
     """
 
     tenant: str
@@ -20,6 +21,7 @@ class TenantContext:
     billing_currency: str
     reported_costs: frozenset[tuple[str, str]] = field(default=frozenset())
     calculated_costs: frozenset[tuple[str, str]] = field(default=frozenset())
+    pools: frozenset[str] | None = None
 
     def books_reported(self, provider: str, surface: str | None) -> bool:
         """Whether the cost that this provider's body states is booked; the rule of a surface goes before that of all."""

@@ -44,14 +44,17 @@ def rate_input(batch: pa.RecordBatch) -> RateInput:
 def first_charges(batch: pa.RecordBatch, books: Books, context: TenantContext) -> tuple[pa.RecordBatch, Refusals]:
     """The batch in stage.SCHEMA, n rows, and the rows that can't be booked: row -> (field, value, reason).
 
-    An event of a deployment is pending settlement: its cost depends on what shared its pool.
+    An event of a pool is pending settlement: its cost depends on what shared its pool. One of a deployment that is no pool of the
+    tenant is unpriced until the pool is stated; the settlement run then charges it.
     """
     rated = rate_books(books, rate_input(batch))
     hosted = batch["deployment"].is_valid().to_numpy(zero_copy_only=False)
     missing = ~batch["usage_known"].to_numpy(zero_copy_only=False)
     unpriced = ((rated.reason != 0) | missing) & ~hosted
+    stranger = hosted & _no_pool(batch, context)
     void_cost = pa.array(hosted | unpriced)
-    status = np.where(hosted, "pending_settlement", np.where(unpriced, "unpriced", "priced"))
+    waiting = hosted & ~stranger
+    status = np.where(waiting, "pending_settlement", np.where(unpriced | stranger, "unpriced", "priced"))
     columns = {name: batch[name] for name in batch.schema.names}
     columns |= {
         "booking_period": pc.floor_temporal(batch["occurred_at"], unit="month").cast(pa.date32()),
@@ -60,7 +63,7 @@ def first_charges(batch: pa.RecordBatch, books: Books, context: TenantContext) -
         "basis": pa.array(["price_list"] * batch.num_rows),
         "seller": pc.coalesce(rated.seller.cast(pa.string()), batch["provider"]),
         "charge_status": pa.array(status),
-        "reason": _reasons(rated, hosted, missing),
+        "reason": _reasons(rated, waiting, stranger, missing),
         "sku_price_id": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.sku_price_id)),
         "list_cost_e15": list_costs(rated, void_cost),
         "contracted_cost_e15": pc.if_else(void_cost, pa.scalar(None, pa.int64()), pa.array(rated.contracted_cost)),
@@ -130,13 +133,24 @@ def _counts(batch: pa.RecordBatch, row: int) -> str:
     return ", ".join(f"{name} {count}" for name, count in stated.items() if count)
 
 
-_NAMES = pa.array([None, *REASONS[1:], "usage_missing", "self_hosted"], pa.string())
-_USAGE_MISSING, _SELF_HOSTED = len(_NAMES) - 2, len(_NAMES) - 1
+_NAMES = pa.array([None, *REASONS[1:], "usage_missing", "self_hosted", "pool_unknown"], pa.string())
+_USAGE_MISSING, _SELF_HOSTED, _POOL_UNKNOWN = len(_NAMES) - 3, len(_NAMES) - 2, len(_NAMES) - 1
 
 
-def _reasons(rated: Rated, hosted: Flags, missing: Flags) -> pa.Array:
+def _no_pool(batch: pa.RecordBatch, context: TenantContext) -> Flags:
+    """Rows whose deployment is no pool of the tenant; none where nobody looked for its pools."""
+    if context.pools is None:
+        return np.zeros(batch.num_rows, np.bool_)
+    known: Flags = pc.is_in(batch["deployment"], value_set=pa.array(sorted(context.pools), pa.string())).to_numpy(
+        zero_copy_only=False
+    )
+    return ~known
+
+
+def _reasons(rated: Rated, waiting: Flags, stranger: Flags, missing: Flags) -> pa.Array:
     """Why a row has no cost, null where it has one."""
-    return reason_names(np.where(hosted, _SELF_HOSTED, np.where(missing, _USAGE_MISSING, rated.reason)))
+    hosted = np.where(waiting, _SELF_HOSTED, np.where(stranger, _POOL_UNKNOWN, 0))
+    return reason_names(np.where(hosted != 0, hosted, np.where(missing, _USAGE_MISSING, rated.reason)))
 
 
 def reason_names(codes: npt.NDArray[np.integer]) -> pa.Array:

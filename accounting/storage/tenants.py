@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from accounting.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from accounting.storage.engine import reaching, transaction
-from accounting.storage.tables import api_keys, tenants
+from accounting.storage.tables import api_keys, pools, tenants
 from accounting.storage.tables import cost_basis_rules as rules
 from accounting.tenant import TenantContext
 
@@ -44,6 +44,13 @@ _RULES = (
     .correlate(tenants)
     .scalar_subquery()
     .label("cost_basis")
+)
+_POOLS = (
+    select(func.jsonb_agg(pools.c.pool_id.distinct()))
+    .where(pools.c.tenant == tenants.c.tenant)
+    .correlate(tenants)
+    .scalar_subquery()
+    .label("pools")
 )
 
 
@@ -128,20 +135,23 @@ def get_tenant(engine: Engine, tenant: str) -> Tenant:
 
 def context(engine: Engine, tenant: str) -> TenantContext:
     """What the pipeline and the reports need to know of a tenant. Raises NotFound."""
-    query = select(tenants.c.reporting_tz, tenants.c.billing_currency, _RULES).where(tenants.c.tenant == tenant)
+    query = select(tenants.c.reporting_tz, tenants.c.billing_currency, _RULES, _POOLS).where(tenants.c.tenant == tenant)
     with transaction(engine, tenant) as connection:
         row = connection.execute(query).one_or_none()
     if row is None:
         raise NotFound(f"tenant={tenant!r}: does not exist")
-    return _context(tenant, row.reporting_tz, row.billing_currency, row.cost_basis)
+    return _context(tenant, row.reporting_tz, row.billing_currency, row.cost_basis, row.pools)
 
 
-def _context(tenant: str, zone: str, currency: str, cost_basis: list[tuple[str, str, str]] | None) -> TenantContext:
+def _context(
+    tenant: str, zone: str, currency: str, cost_basis: list[tuple[str, str, str]] | None, pool_ids: list[str] | None
+) -> TenantContext:
     by_basis = {
         basis: frozenset((provider, surface) for provider, surface, its in cost_basis or () if its == basis)
         for basis in ("reported", "price_list")
     }
-    return TenantContext(tenant, zone, currency, by_basis["reported"], by_basis["price_list"])
+    named = frozenset(pool_ids or ())
+    return TenantContext(tenant, zone, currency, by_basis["reported"], by_basis["price_list"], named)
 
 
 def list_tenants(owner_engine: Engine) -> list[Tenant]:
@@ -206,6 +216,7 @@ def authenticate(app_engine: Engine, key: str) -> Principal:
             tenants.c.reporting_tz,
             tenants.c.billing_currency,
             _RULES,
+            _POOLS,
         )
         .join(tenants, tenants.c.tenant == api_keys.c.tenant)
         .where(api_keys.c.tenant == tenant, api_keys.c.key_id == secret[:_ID_LENGTH])
@@ -215,7 +226,7 @@ def authenticate(app_engine: Engine, key: str) -> Principal:
     same = hmac.compare_digest(_hash(secret), _NO_HASH if row is None else row.secret_hash)
     if row is None or not same or row.revoked_at is not None:
         raise Unauthenticated(_REFUSED)
-    known = _context(tenant, row.reporting_tz, row.billing_currency, row.cost_basis)
+    known = _context(tenant, row.reporting_tz, row.billing_currency, row.cost_basis, row.pools)
     return Principal(tenant, row.scope, secret[:_ID_LENGTH], known)
 
 

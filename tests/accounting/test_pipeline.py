@@ -136,7 +136,7 @@ def test_an_event_above_9000_currency_units_is_refused(
         ({"provider": "nobody"}, "unpriced", "unknown_seller"),
         ({"service_tier": "warp"}, "unpriced", "no_price_for_tier"),
         ({"usage": {"cache_read_tokens": None}}, "unpriced", "cache_read_unknown"),
-        ({"deployment": "pool-a"}, "pending_settlement", "self_hosted"),
+        ({"deployment": "pool-a"}, "unpriced", "pool_unknown"),
     ],
 )
 def test_an_event_without_a_price_keeps_its_tokens_and_no_cost(

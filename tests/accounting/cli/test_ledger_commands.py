@@ -11,8 +11,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from accounting.selfhosted.curve_json import dump_curve
+from accounting.storage.curves import record_curve
 from accounting.storage.engine import transaction
+from accounting.storage.pools import record_pool
+from accounting.storage.tenants import context
 from tests.accounting.cli.conftest import Run
+from tests.accounting.ledger.pool_world import SETTINGS
+from tests.accounting.selfhosted.worked import CURVE
 from tests.conftest import Database
 from tests.events import event, lines
 
@@ -102,7 +108,12 @@ def test_check_of_a_changed_rollup_prints_the_difference_and_exits_1(
     )
 
 
-def test_settle_appends_nothing_and_counts_what_waits(booked: Run, tmp_path: Path) -> None:
+def test_settle_appends_nothing_and_counts_what_waits(
+    database: Database, tenant: str, booked: Run, tmp_path: Path
+) -> None:
+    known = context(database.app, tenant)
+    record_curve(database.app, known, dump_curve(CURVE), "test")
+    record_pool(database.app, known, SETTINGS, "test")
     path = tmp_path / "hosted.jsonl"
     path.write_bytes(lines([event("h1", deployment="pool-1"), event("h2", deployment="pool-1")]))
     booked("ingest", str(path))

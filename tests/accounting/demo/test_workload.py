@@ -89,8 +89,8 @@ def test_a_user_makes_no_request_outside_the_days_of_the_subscription(
 def test_all_kinds_of_traffic_are_there(events: list[NativeEvent]) -> None:
     assert {event.purpose for event in events} == {"production", "free", "trial", "eval", "internal"}
     assert {event.status for event in events} == {"ok", "error", "timeout", "cancelled"}
-    assert {event.provider for event in events} == {"google", "openai", "anthropic"}
-    assert len({event.model for event in events}) == 10
+    assert {event.provider for event in events} == {"google", "openai", "anthropic", "self-hosted"}
+    assert len({event.model for event in events}) == 11
     assert any(event.batch for event in events)
     assert any(event.usage.cache_write_1h_tokens for event in events)
     assert any(event.usage.web_search_requests for event in events)

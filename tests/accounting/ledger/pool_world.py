@@ -86,7 +86,8 @@ class PoolWorld:
 
     def revise(self, one: dict[str, Any]) -> None:
         """Replaces what is known of an event."""
-        revise(self.database.app, self.tenant, self.book, one["event_id"], json.dumps(one).encode())
+        known = context(self.database.app, self.tenant.tenant)
+        revise(self.database.app, known, self.book, one["event_id"], json.dumps(one).encode())
 
     def pool(self, replicas: tuple[str, ...] = ("r0",), **settings: Any) -> None:
         """One more pool."""
@@ -106,7 +107,8 @@ class PoolWorld:
 
     def send(self, *events: dict[str, Any]) -> None:
         """Books events; all must be taken."""
-        result = ingest(self.database.app, self.tenant, self.book, body(events), now=LATER)
+        known = context(self.database.app, self.tenant.tenant)
+        result = ingest(self.database.app, known, self.book, body(events), now=LATER)
         assert result.accepted == len(events), result
 
     def settle(self, now: datetime = LATER, closed: Closed | None = None) -> int:

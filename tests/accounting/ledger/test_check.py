@@ -38,7 +38,7 @@ def tenant(database: Database, request: pytest.FixtureRequest, book: PriceBook) 
     """A tenant with a priced, an unpriced, a pending and a void event in July, and a priced one in August."""
     name = f"t{abs(hash(request.node.name)) % 10**12}"
     create_tenant(database.owner, name, name)
-    found = context(database.app, name)
+    found = replace(context(database.app, name), pools=frozenset({"pool-1"}))
     events = [
         event("priced", user_id="u1"),
         event("unpriced", model="nobody-knows"),

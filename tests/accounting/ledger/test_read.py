@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -60,7 +61,8 @@ def book(database: Database) -> PriceBook:
 def tenant(database: Database, book: PriceBook) -> TenantContext:
     create_tenant(database.owner, "acme", "Acme")
     known = context(database.app, "acme")
-    assert ingest(database.app, known, book, body(EVENTS)).accepted == len(EVENTS)
+    knowing = replace(known, pools=frozenset({"pool-1"}))
+    assert ingest(database.app, knowing, book, body(EVENTS)).accepted == len(EVENTS)
     return known
 
 

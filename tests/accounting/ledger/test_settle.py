@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -63,7 +64,8 @@ def _runs(database: Database, tenant: TenantContext) -> list[tuple[object, ...]]
 def test_with_nothing_to_settle_a_run_says_what_waits(database: Database, tenant: TenantContext) -> None:
     pools = ["pool-1", "pool-1", "pool-2"]
     events = [event(f"e{number}", deployment=pool) for number, pool in enumerate(pools)]
-    ingest(database.app, tenant, load_book(database.app, tenant.tenant), body([*events, event("priced")]))
+    knowing = replace(tenant, pools=frozenset(pools))
+    ingest(database.app, knowing, load_book(database.app, tenant.tenant), body([*events, event("priced")]))
     summary = settle(database.app, tenant)
     assert (summary["subjects"], summary["charges"]) == ({"pool-1": 2, "pool-2": 1}, 0)
     assert _runs(database, tenant) == [(summary["run_id"], 3, 0, True)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -175,7 +176,8 @@ def test_an_unpriced_row_is_unknown_and_an_empty_month_is_zero(
 def test_a_pending_event_is_in_its_own_coverage_line_and_in_no_total(
     database: Database, tenant: TenantContext, book: PriceBook
 ) -> None:
-    ingest(database.app, tenant, book, body([event("a"), event("b", deployment="pool-1")]))
+    knowing = replace(tenant, pools=frozenset({"pool-1"}))
+    ingest(database.app, knowing, book, body([event("a"), event("b", deployment="pool-1")]))
     report = _report(database, tenant, "2026-07-01", "2026-08-01")
     assert _total(report)["effective_cost"] == EACH
     assert [(row["status"], row["events"], row["tokens"]) for row in report.coverage] == [

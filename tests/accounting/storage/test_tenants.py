@@ -26,11 +26,11 @@ def _two_tenants(database: Database) -> None:
 
 
 def test_context_is_what_the_tenant_was_made_with(database: Database) -> None:
-    assert tenants.context(database.app, "acme") == TenantContext("acme", "Asia/Kolkata", "EUR")
+    assert tenants.context(database.app, "acme") == TenantContext("acme", "Asia/Kolkata", "EUR", pools=frozenset())
 
 
 def test_defaults_are_utc_and_usd(database: Database) -> None:
-    assert tenants.context(database.app, "zeta") == TenantContext("zeta", "UTC", "USD")
+    assert tenants.context(database.app, "zeta") == TenantContext("zeta", "UTC", "USD", pools=frozenset())
 
 
 def test_context_of_an_unknown_tenant_is_not_found(database: Database) -> None:
@@ -78,7 +78,7 @@ def test_a_key_authenticates_as_its_tenant_and_scope(database: Database) -> None
     principal = tenants.authenticate(database.app, key)
     assert (principal.tenant, principal.scope) == ("acme", "analyst")
     assert principal.key_id == key[8:16]
-    assert principal.context == TenantContext("acme", "Asia/Kolkata", "EUR")
+    assert principal.context == TenantContext("acme", "Asia/Kolkata", "EUR", pools=frozenset())
 
 
 def test_only_a_hash_of_the_secret_is_stored(database: Database) -> None:

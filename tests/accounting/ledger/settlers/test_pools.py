@@ -51,6 +51,18 @@ def test_an_hour_waits_for_its_bill_and_a_quarter_of_an_hour(make: Make) -> None
     assert world.statuses() == {"priced": 1}
 
 
+def test_an_event_of_a_deployment_that_is_no_pool_is_unpriced_until_the_pool_is_stated(make: Make) -> None:
+    world = make(pool_id="another")
+    world.send(a())
+    world.bill("2.49", TEN)
+    assert world.settle() == 0
+    assert world.statuses() == {"unpriced": 1}
+    assert world.query("SELECT reason FROM usage_events") == [("pool_unknown",)]
+    world.pool()
+    world.settle()
+    assert (world.statuses(), world.totals(TEN)) == ({"priced": 1}, {BILL})
+
+
 def test_a_late_event_before_the_close_corrects_each_changed_event_once(make: Make) -> None:
     world = make()
     world.send(a(), request("far", "10:40:00", "10:40:01", "10:40:03"))
