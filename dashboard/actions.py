@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.api import ApiError
+from dashboard.errors import ApiError
 
 _TOLD = "told"
 

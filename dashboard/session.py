@@ -9,7 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.api import Address, Api, ApiError, NotAllowed, SignedOut
+from dashboard.api import Address, Api
+from dashboard.errors import ApiError, NotAllowed, SignedOut
 
 SESSION_MINUTES = 480
 _KEY, _SINCE, _READER, _LEFT = "api_key", "signed_in_at", "reader", "signed_out"

@@ -8,7 +8,7 @@ from zoneinfo import available_timezones
 import streamlit as st
 
 from dashboard import session, states, url_state
-from dashboard.api import ApiError
+from dashboard.errors import ApiError
 from dashboard.theme import CSS
 
 AS_BILLED = "as-billed"

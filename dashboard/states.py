@@ -9,9 +9,8 @@ from typing import Any
 import streamlit as st
 
 from dashboard import session
-from dashboard.api import (
-    PATIENCE_SECONDS,
-    Answer,
+from dashboard.api import PATIENCE_SECONDS, Answer, done
+from dashboard.errors import (
     ApiError,
     BusyNow,
     Cancelled,
@@ -20,7 +19,6 @@ from dashboard.api import (
     Refused,
     SignedOut,
     Unreachable,
-    done,
 )
 
 _STOPPED = "stopped"

@@ -11,6 +11,7 @@ from typing import ClassVar
 import pytest
 
 from dashboard import api as client
+from dashboard import errors
 from dashboard.api import Address, Api
 
 
@@ -82,17 +83,17 @@ def test_what_is_remembered_ends(address: Address, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (400, client.Refused),
-        (401, client.SignedOut),
-        (403, client.NotAllowed),
-        (404, client.NotThere),
-        (409, client.Refused),
-        (429, client.BusyNow),
-        (503, client.BusyNow),
+        (400, errors.Refused),
+        (401, errors.SignedOut),
+        (403, errors.NotAllowed),
+        (404, errors.NotThere),
+        (409, errors.Refused),
+        (429, errors.BusyNow),
+        (503, errors.BusyNow),
     ],
 )
 def test_errors_are_told_apart_and_name_field_and_value(
-    address: Address, status: int, kind: type[client.ApiError]
+    address: Address, status: int, kind: type[errors.ApiError]
 ) -> None:
     Scripted.status = status
     with pytest.raises(kind) as caught:
@@ -103,13 +104,13 @@ def test_errors_are_told_apart_and_name_field_and_value(
 
 def test_a_fault_of_the_api_is_no_refusal(address: Address) -> None:
     Scripted.status = 500
-    with pytest.raises(client.ApiError) as caught:
+    with pytest.raises(errors.ApiError) as caught:
         Api(address, "tc_acme_500").get("/v1/reports/x")
-    assert type(caught.value) is client.ApiError
+    assert type(caught.value) is errors.ApiError
 
 
 def test_nobody_there_is_unreachable() -> None:
-    with pytest.raises(client.Unreachable, match=r"nothing answers at http://127.0.0.1:1 \(ConnectError\)"):
+    with pytest.raises(errors.Unreachable, match=r"nothing answers at http://127.0.0.1:1 \(ConnectError\)"):
         Api(Address("http://127.0.0.1:1", "x"), "tc_acme_e").get("/v1/me")
 
 

@@ -14,7 +14,10 @@ ROOT = Path(dashboard.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 PAGES = [
     *sorted((ROOT / "views").glob("*.py")),
-    *(ROOT / f"{name}.py" for name in ("actions", "derivation", "frame", "plot", "policies", "rows")),
+    *(
+        ROOT / f"{name}.py"
+        for name in ("actions", "curve_view", "derivation", "frame", "impact", "plot", "policies", "rows")
+    ),
 ]
 FOREIGN = {"click", "httpx", "plotly", "streamlit"}
 ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)

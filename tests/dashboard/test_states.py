@@ -14,7 +14,8 @@ from concurrent.futures import Future
 import streamlit as st
 
 from dashboard import states
-from dashboard.api import Answer, ApiError
+from dashboard.api import Answer
+from dashboard.errors import ApiError
 
 pending = st.session_state.setdefault("pending", Future())
 if not pending.done() and "late" in st.query_params:
@@ -48,7 +49,7 @@ def test_who_stopped_waiting_is_told_so_and_can_try_again() -> None:
 
 FAILED = """
 from dashboard import states
-from dashboard.api import {kind}
+from dashboard.errors import {kind}
 
 states.failed({kind}("the message", {status}, {field}))
 """
