@@ -95,7 +95,10 @@ def device_info(rig: Rig, measured: Measured | None = None) -> DeviceInfo:
     if device.type != "cuda":
         name = f"{processor()}, {rig.threads} of {os.cpu_count()} threads"
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        return DeviceInfo(gpu=name, memory_bytes=memory, kv_bytes=kv_bytes, driver=platform.release(), **reached)
+        clock = _number(_cpuinfo("cpu MHz") or "")
+        return DeviceInfo(
+            gpu=name, driver=platform.release(), clock_mhz=clock, memory_bytes=memory, kv_bytes=kv_bytes, **reached
+        )
     properties = torch.cuda.get_device_properties(device)
     driver, clock, power = _nvidia_smi(device.index or 0)
     peaks = nominal_peaks(properties.name, rig.options.dtype)
@@ -127,10 +130,14 @@ def memory_info(rig: Rig) -> dict[str, Any]:
 
 def processor() -> str:
     """The processor's name as Linux has it, else as Python does."""
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def _cpuinfo(field: str) -> str | None:
+    """Of the first processor; None where the system doesn't say."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text(encoding="ascii", errors="replace").splitlines() if info.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(field)), None)
 
 
 def _nvidia_smi(index: int) -> tuple[str | None, float | None, float | None]:

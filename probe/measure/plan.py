@@ -66,7 +66,7 @@ def auto_grid(limits: Limits) -> GridFile:
     new = [n for n in (16, 64, 256, 1024, 4096) if n <= min(limits.token_budget, limits.max_model_len // 2)]
     cached = [0, *(p for p in (256, 1024) if p <= limits.max_model_len // 3)]
     middle = contexts[len(contexts) // 2] if contexts else 64
-    several = [b for b in batches if 1 < b <= 64]
+    several = [b for b in (4, 16, 64) if b <= limits.max_num_seqs]
     return GridFile(
         batch=batches,
         context=contexts,

@@ -23,7 +23,7 @@ from probe.measure.traffic import Arrival, Lengths, at_rate, draw_arrivals
 
 LOADS = (0.5, 0.8)
 Clock = Callable[[], float]
-_MOST, _ATTEMPTS = 2_000, 3
+_MOST, _ATTEMPTS = 2_000, 2
 
 
 @dataclass(frozen=True)
