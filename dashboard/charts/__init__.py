@@ -1,6 +1,6 @@
 """How do figures become pictures? Builders of plotly figures from rows as the API sends them."""
 
-from dashboard.charts.bars import Mark, distribution, grouped, ranked, stacked, stacked_columns
+from dashboard.charts.bars import Mark, distribution, grouped, parts, ranked, stacked, stacked_columns
 from dashboard.charts.frame import nothing
 from dashboard.charts.heat import heat
 from dashboard.charts.lines import lines, lorenz
@@ -15,6 +15,7 @@ __all__ = [
     "lines",
     "lorenz",
     "nothing",
+    "parts",
     "ranked",
     "spark",
     "stacked",

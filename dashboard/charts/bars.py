@@ -47,6 +47,18 @@ def stacked_columns(
     return made
 
 
+def parts(rows: Sequence[Row], x: str, values: Sequence[str], titles: tuple[str, str], currency: str) -> go.Figure:
+    """A bar a row, in the order of the rows, made of several columns; what is negative goes below the axis."""
+    names = [str(row[x]) for row in rows]
+    traces = [
+        _part(names, [row[value] for row in rows], value.replace("_", " "), number, currency)
+        for number, value in enumerate(values)
+    ]
+    made = figure(traces, *titles, barmode="relative")
+    made.update_xaxes(type="category", categoryorder="array", categoryarray=names)
+    return made
+
+
 def grouped(rows: Sequence[Row], x: str, values: Sequence[str], titles: tuple[str, str], currency: str) -> go.Figure:
     """Bars of several columns side by side, a group a row."""
     names = [str(row[x]) for row in rows]

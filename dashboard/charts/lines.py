@@ -42,7 +42,7 @@ def lines(
             traces.append(_points(known, x, measured, said, number, unit))
     made = figure(traces, *titles, height=420, legend=True)
     made.update_xaxes(type="log" if log[0] else "linear")
-    made.update_yaxes(type="log" if log[1] else "linear")
+    made.update_yaxes(type="log" if log[1] else "linear", **({"dtick": "D2"} if log[1] else {}))
     if log[0]:
         values = sorted({drawn(row[x]) or 0.0 for row in rows})
         made.update_xaxes(tickvals=values, ticktext=[f"{value:,.0f}" for value in values])

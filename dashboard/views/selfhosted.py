@@ -1,102 +1,132 @@
-"""What do own machines cost: the pool's bill, a token over batch and context, and would buying be cheaper?"""
+"""What do own machines cost: the pool's bill, a token over its context, and would buying be cheaper?"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import charts, frame, money, plot, states, url_state
-from dashboard.api import Answer, segment
+from dashboard import charts, curve_view, frame, plot, rows, states, url_state
+from dashboard.api import Answer
 
-_CELLS = (
-    {"name": "batch", "kind": "count"},
-    {"name": "context", "kind": "count"},
-    {"name": "tokens_per_second", "kind": "number"},
-    {"name": "fitted_tokens_per_second", "kind": "number"},
-    {"name": "measured_tokens_per_second", "kind": "number"},
-    {"name": "step_seconds", "kind": "number"},
-    {"name": "ttft_seconds", "kind": "number"},
+_TOPICS = {
+    "bill": "The bill: busy and idle",
+    "token": "What a token costs",
+    "buy": "Make or buy",
+    "diagnosis": "What bounds a pool",
+    "curve": "Measured curves",
+}
+_GRAINS = {"day": "Day", "month": "Month", "hour": "Hour"}
+_BILL = ("pool", "period", "bill", "direct", "gap", "idle", "underfill", "utilisation_pct", "calibration", "requests")
+_PARTS = ("direct", "gap", "idle")
+_NO_POOL = (
+    "No pool has a settled hour in this period",
+    "State a pool, its replicas and its rate (`tokencogs pools --help`), then `tokencogs settle`. Measured curves are there without one.",
 )
-_ERRORS = {"mape": "Mean error", "bias": "Bias", "p95": "95th percentile", "max": "Largest"}
 
 
 def page() -> None:
     st.title("Self-hosted")
-    _curves()
+    topic = url_state.choice("topic", "Show", _TOPICS)
+    {"bill": _bill, "token": _token, "buy": _buy, "diagnosis": _diagnosis, "curve": curve_view.show}[topic]()
 
 
-def _curves() -> None:
-    listed = states.ask("/v1/curves")
-    names = {row["curve_id"]: _named(row) for row in listed.data["curves"]}
-    if not names:
-        states.empty(
-            "No measured curve", "Measure one (`tokencogs probe run`) and send it (`tokencogs probe push FILE`)."
-        )
-        frame.source(listed, "curves", downloads=False)
+def _bill() -> None:
+    grain = url_state.choice("grain", "By", _GRAINS, "day")
+    answer = frame.report("pool-bill", group_by=f"pool,{grain}", currency=None)
+    if not answer.rows:
+        states.empty(*_NO_POOL)
+    for currency in rows.currencies(answer) if answer.rows else []:
+        own = rows.of(answer.rows, billing_currency=currency)
+        total = rows.total(answer, "total", currency)
+        if total is None:
+            continue
+        at = st.columns(4)
+        frame.metric("pool_bill", total["bill"], currency=currency, title="Bill", at=at[0])
+        frame.metric("pool_direct", total["direct"], currency=currency, title="Requests' shares", at=at[1])
+        frame.metric("pool_idle", total["idle"], currency=currency, title="Idle", at=at[2])
+        frame.metric("utilisation_pct", total["utilisation_pct"], "percent", title="Utilisation", at=at[3])
+        for pool in dict.fromkeys(str(row["pool"]) for row in own):
+            drawing = charts.parts(rows.of(own, pool=pool), "period", _PARTS, (_GRAINS[grain], currency), currency)
+            plot.draw(
+                drawing,
+                f"pool-bill-{pool}-{currency}",
+                f"The bill of {pool}",
+                "Shares of requests, the gap (time in flight that no share explains; negative where the curve predicts too much) and idle.",
+            )
+        shown = rows.chosen(answer.data["columns"], _BILL)
+        frame.table(rows.named([*own, total], "pool"), shown, f"Pools' bills, {currency}")
+    _beside(answer, ("unused", "unsettled"))
+    frame.source(answer, "pool-bill")
+
+
+def _token() -> None:
+    answer = frame.report("unit-costs", currency=None)
+    if not answer.rows:
+        states.empty(*_NO_POOL)
+        frame.source(answer, "unit-costs")
         return
-    chosen = url_state.choice(
-        "curve", "Curve", names, help="What the probe measured of one model on one engine and GPU."
+    for currency in rows.currencies(answer):
+        _statement(answer, currency, "Cost of a million tokens by pool")
+        pools = [row["pool"] for row in rows.of(answer.rows, billing_currency=currency)]
+        series = [row for row in rows.section(answer, "context") if row["pool"] in pools]
+        if series:
+            titles = ("Context, tokens", f"{currency} for a million output tokens")
+            drawing = charts.lines(
+                series, "context", "output_per_million", "pool", titles, unit=f" {currency}", log=(True, False)
+            )
+            plot.draw(
+                drawing, f"context-{currency}", "Cost of a token against its context", rows.note(answer, "context")
+            )
+    _beside(answer, ("points", "context"))
+    frame.source(answer, "unit-costs")
+
+
+def _buy() -> None:
+    answer = frame.report("make-or-buy", currency=None)
+    if not answer.rows:
+        states.empty(*_NO_POOL)
+    changing = [row for row in answer.rows if row["behaviour_changing"] not in (None, "", "no", "false")]
+    if answer.rows:
+        curve_view.mark(bool(changing))
+    for currency in rows.currencies(answer) if answer.rows else []:
+        own = rows.of(answer.rows, billing_currency=currency)
+        compared = [{**row, "offer": f"{row['pool']} or {row['tariff']}"} for row in own if row["tariff"]]
+        if compared:
+            names = ("full_per_million", "made_per_million", "bought_per_million")
+            titles = ("", f"{currency} for a million tokens")
+            drawing = charts.grouped(compared, "offer", names, titles, currency)
+            plot.draw(drawing, f"make-or-buy-{currency}", "Made, made on full batches, and bought")
+        _statement(answer, currency, "Make or buy")
+        for row in own:
+            if row["notes"]:
+                st.caption(f"{row['pool']}: {row['notes']}")
+    _beside(answer, ("sensitivity",))
+    frame.source(answer, "make-or-buy")
+
+
+def _diagnosis() -> None:
+    answer = frame.report("pool-diagnosis", currency=None)
+    if not answer.rows:
+        states.empty(*_NO_POOL)
+    for currency in rows.currencies(answer) if answer.rows else []:
+        _statement(answer, currency, "What bounds each pool")
+    _beside(answer, ("capacity", "what_if"))
+    frame.source(answer, "pool-diagnosis")
+
+
+def _statement(answer: Answer, currency: str, title: str) -> None:
+    own = rows.of(answer.rows, billing_currency=currency)
+    frame.table(
+        own, [one for one in answer.data["columns"] if one["name"] not in ("row", "notes")], f"{title}, {currency}"
     )
-    answer = states.ask(f"/v1/curves/{segment(chosen)}/evaluate")
-    _marks(answer)
-    _drawn(answer)
 
 
-def _named(row: dict[str, Any]) -> str:
-    return f"{row['curve_id']}: {row['model']} on {row['gpu']}, {row['engine']}"
-
-
-def _marks(answer: Answer) -> None:
-    """What a reader must know before using the figures."""
-    curve = answer.data
-    if curve["behaviour_changing"]:
-        moved = "not measured" if curve["kl_divergence"] is None else money.number(str(curve["kl_divergence"]))
-        st.warning(
-            f"**Behaviour-changing.** This setup changes answers (KL divergence {moved}): evaluate your workload again before you compare "
-            "its cost with another's.",
-            icon=":material/published_with_changes:",
-        )
-    else:
-        st.success("**Lossless.** Answers are distributed as without these settings.", icon=":material/verified:")
-    if curve["floor"]:
-        st.warning("Composed from kernel times: a floor, about half of served time, never a price by itself.")
-    told = [
-        f"{label} {money.number(str(curve['errors'][name]))}"
-        for name, label in _ERRORS.items()
-        if name in curve["errors"]
-    ]
-    held = f"Held-out error, relative to measured: {', '.join(told)}. " if told else "No held-out error is stated. "
-    st.caption(f"{held}Measured {curve['measured_at']}, {curve['dtype']}, form {curve['form']}.")
-
-
-def _drawn(answer: Answer) -> None:
-    cells = answer.data["cells"]
-    titles = ("Context, tokens a sequence", "Batch, sequences", "tokens/s")
-    plot.draw(
-        charts.heat(cells, "context", "batch", "tokens_per_second", titles, lambda value: money.brief(str(value))),
-        "throughput",
-        "Throughput over batch and context",
-        "Output tokens a second of one replica.",
-    )
-    lines = charts.lines(
-        cells,
-        "batch",
-        "fitted_tokens_per_second",
-        "context",
-        ("Batch, sequences", "Output tokens a second"),
-        unit=" tokens/s",
-        measured="measured_tokens_per_second",
-        beyond="extrapolated",
-        log=(True, True),
-        name="context",
-    )
-    plot.draw(
-        lines,
-        "throughput-lines",
-        "Fitted curve and measured points",
-        "Lines: fitted. Points: measured. Dotted: beyond what was measured.",
-    )
-    frame.table(cells, _CELLS, "Throughput and times")
-    frame.source(answer, "curve", downloads=False)
-    frame.files(cells, [column["name"] for column in _CELLS], "curve")
+def _beside(answer: Answer, names: Sequence[str]) -> None:
+    titles = {one["name"]: one["title"] for one in answer.data["sections"]}
+    for name in names:
+        found = rows.section(answer, name)
+        if found:
+            with st.expander(titles[name]):
+                st.caption(rows.note(answer, name))
+                frame.table(found, rows.columns(answer, name), titles[name])

@@ -129,6 +129,20 @@ def test_columns_of_a_statement_stack_as_months() -> None:
     assert (second.name, list(second.y)) == ("not named", [0.0, None])
 
 
+def test_a_bill_is_a_bar_of_its_parts_with_what_is_negative_below_the_axis() -> None:
+    bills = [
+        {"day": "1", "direct": "3", "gap": "-1", "idle": "2"},
+        {"day": "2", "direct": "0", "gap": "0", "idle": "4"},
+    ]
+    made = charts.parts(bills, "day", ("direct", "gap", "idle"), ("Day", "USD"), "USD")
+    assert [(trace.name, list(trace.y)) for trace in made.data] == [
+        ("direct", [3.0, 0.0]),
+        ("gap", [-1.0, 0.0]),
+        ("idle", [2.0, 4.0]),
+    ]
+    assert made.layout.barmode == "relative"
+
+
 def test_grouped_bars_stand_side_by_side() -> None:
     made = charts.grouped(
         [{"plan": "pro", "price": "1", "volume": "-2"}], "plan", ("price", "volume"), ("", "USD"), "USD"
