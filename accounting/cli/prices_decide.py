@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
 
 from accounting.cli.group import example
@@ -11,24 +14,42 @@ from accounting.storage.engine import app_engine
 from accounting.storage.price_decisions import decide
 from accounting.storage.price_decisions import disagreements as found
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-@click.command(epilog=example("tokencogs prices approve 1f0c6b5de0a1b2c3"))
-@click.argument("ids", nargs=-1, required=True)
-@for_tenant_option
-def approve(ids: tuple[str, ...], for_tenant: str | None) -> None:
+
+def _which(command: F) -> F:
+    """Adds IDS, --source, --seller, --model and --for-tenant."""
+    of = "Without IDS: every row that is proposed {}."
+    for option in (
+        for_tenant_option,
+        click.option("--model", help=of.format("for this model")),
+        click.option("--seller", help=of.format("for this seller")),
+        click.option("--source", help=of.format("by this source")),
+        click.argument("ids", nargs=-1),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(
+    epilog=example(
+        "tokencogs prices approve 1f0c6b5de0a1b2c3", "tokencogs prices approve --source litellm --seller openai"
+    )
+)
+@_which
+def approve(ids: tuple[str, ...], for_tenant: str | None, **about: str | None) -> None:
     """Put the proposed rows of IDS in force, in place of what they contradict; all of them or none.
 
     Events booked before stay as they are: `tokencogs reprice` shows what would change.
     """
-    show(decide(writer(for_tenant), "approve", actor(), ids, tenant=for_tenant), as_json=False)
+    show(decide(writer(for_tenant), "approve", actor(), ids, tenant=for_tenant, **about), as_json=False)
 
 
 @click.command(epilog=example("tokencogs prices refuse 1f0c6b5de0a1b2c3"))
-@click.argument("ids", nargs=-1, required=True)
-@for_tenant_option
-def refuse(ids: tuple[str, ...], for_tenant: str | None) -> None:
+@_which
+def refuse(ids: tuple[str, ...], for_tenant: str | None, **about: str | None) -> None:
     """Leave the proposed rows of IDS out for good; what was in force stays."""
-    show(decide(writer(for_tenant), "refuse", actor(), ids, tenant=for_tenant), as_json=False)
+    show(decide(writer(for_tenant), "refuse", actor(), ids, tenant=for_tenant, **about), as_json=False)
 
 
 @click.command(epilog=example("tokencogs prices disagreements --model gpt-4o"))

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, text
 
 from accounting.errors import InvalidInput
 from accounting.ledger.corrected import CORRECTED, JOIN_CORRECTIONS, NEWEST_REVISION
+from accounting.storage.engine import scanning
 from accounting.usage.classes import USAGE_COLUMNS
 
 CHUNK = 1 << 17
@@ -166,7 +167,7 @@ def scan(
     assert isinstance(driver, psycopg.Connection)
     copied = sql.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(statement(connection, tenant, since, until, where))
     # One chunk is parsed while the server sends the next.
-    with ThreadPoolExecutor(1) as beside, driver.cursor() as cursor, cursor.copy(copied) as copy:
+    with scanning(connection), ThreadPoolExecutor(1) as beside, driver.cursor() as cursor, cursor.copy(copied) as copy:
         waiting: Future[pa.RecordBatch] | None = None
         while rows := list(islice(copy, size)):
             parsed, waiting = waiting, beside.submit(_parsed, rows)

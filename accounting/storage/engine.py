@@ -141,6 +141,17 @@ def transaction(engine: Engine, tenant: str) -> Iterator[Connection]:
 
 
 @contextmanager
+def scanning(connection: Connection) -> Iterator[None]:
+    """For statements that read every event of a period: tables are joined by hash or by merge within the block.
+
+    Nothing analyses a partitioned table by itself, so the planner takes a month's events for a handful and compares each with each.
+    """
+    connection.execute(text("SET LOCAL enable_nestloop = off"))
+    yield
+    connection.execute(text("SET LOCAL enable_nestloop = on"))
+
+
+@contextmanager
 def read_only(engine: Engine, tenant: str) -> Iterator[Connection]:
     """One repeatable-read, read-only transaction with the tenant set: all figures of a report are of one moment."""
     options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}

@@ -77,24 +77,30 @@ def decide(
     engine: Engine,
     decision: str,
     actor: str,
-    ids: Sequence[str],
+    ids: Sequence[str] = (),
     *,
+    source: str | None = None,
+    seller: str | None = None,
+    model: str | None = None,
     tenant: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Approves or refuses proposed rows by their ids (16 hex digits); all of them or none. Returns the rows as they are then.
+    """Approves or refuses proposed rows by their ids (16 hex digits), all of them or none; without ids every row that is proposed
+    by a source, for a seller or for a model, at least one of which is named. Returns the rows as they are then.
 
     An approved row stands in place of what is in force; a refused one never counts, and stays refused while its source repeats it.
-    The owner's engine decides on list rows. Raises InvalidInput for an id that is none, NotFound for one that is not proposed.
+    A row that was refused is decided on anew by its id alone. The owner's engine decides on list rows.
+    Raises InvalidInput for an id that is none, for neither ids nor a condition, or both; NotFound for an id that is not proposed.
     """
     if decision not in DECISIONS:
         raise InvalidInput("decision", decision, f"must be one of {', '.join(DECISIONS)}")
-    wanted = {row_id(one) for one in ids}
+    wanted, asked = {row_id(one) for one in ids}, any((source, seller, model))
+    if bool(wanted) == asked:
+        raise InvalidInput("sku_price_ids", list(ids), "name either ids or a source, seller or model")
     with transaction(engine, tenant or NO_TENANT) as connection:
         moment = audit.begin(connection)
-        held = [
-            one for one in _held(connection, None) if one.tariff.tenant == tenant and one.state in (PROPOSED, REFUSED)
-        ]
-        rows = [one for one in held if one.tariff.sku_price_id in wanted]
+        states = (PROPOSED,) if asked else (PROPOSED, REFUSED)
+        held = [one for one in _held(connection, source) if one.tariff.tenant == tenant and one.state in states]
+        rows = [one for one in held if (asked and _about(one, seller, model)) or one.tariff.sku_price_id in wanted]
         if missing := sorted(wanted - {one.tariff.sku_price_id for one in rows}):
             raise NotFound(f"sku_price_id={format_sku(missing[0])!r}: is no proposed price row")
         state = DECISIONS[decision]

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from accounting.ledger.corrected import CORRECTED, JOIN_CORRECTIONS, NEWEST_REVISION
 from accounting.pricing.contract import Contract, Scope
 from accounting.pricing.leaves import leaf_quantities
+from accounting.storage.engine import scanning
 from accounting.tenant import TenantContext
 from accounting.usage.classes import UNIT_CLASSES, USAGE_COLUMNS
 
@@ -141,7 +142,8 @@ def read_cells(connection: Connection, context: TenantContext, contract: Contrac
         "currency": contract.currency,
         "cuts": _cuts(contract),
     }
-    found = connection.execute(_CELLS, parameters).all()
+    with scanning(connection):
+        found = connection.execute(_CELLS, parameters).all()
     rows = _price_rows(connection, {row.sku_price_id for row in found if row.sku_price_id is not None})
     return sorted((_cell(row, rows) for row in found), key=lambda cell: (cell.since, cell.key))
 

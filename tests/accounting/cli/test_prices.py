@@ -58,6 +58,7 @@ def test_a_price_by_hand_is_added_and_withdrawn(tokencogs: Run, tenant: str) -> 
         (("prices", "add", "acme", "chat", "output=-1", "--set", "effective_from=2026-01-01"), "output='-1'"),
         (("prices", "add", "acme", "chat", "output=1"), "effective_from=None"),
         (("prices", "approve", "xyz"), "sku_price_id='xyz': 16 hex digits are expected"),
+        (("prices", "approve"), "name either ids or a source, seller or model"),
         (("prices", "list", "--on", "soon"), "on='soon'"),
         (("prices", "assign", "m"), "either --like or --file is expected"),
         (("prices", "import", "csv"), "FILE=None: csv is read from a file"),

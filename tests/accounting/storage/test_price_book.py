@@ -235,3 +235,31 @@ def test_every_change_is_in_the_log_with_who_and_what(database: Database, tenant
     assert (newest["actor"], newest["action"], newest["subject"]) == ("key:k9", "prices.add", made["sku_price_id"])
     assert newest["after"]["prices"] == {"output": "6", "uncached_input": "2"}
     assert newest["for"] == tenant.tenant
+
+
+def test_all_that_is_proposed_for_a_seller_is_decided_at_once_and_nothing_else(database: Database) -> None:
+    first = {
+        name: {"litellm_provider": name[:4], "input_cost_per_token": 1e-06, "output_cost_per_token": 1e-05}
+        for name in ("many-a", "many-b", "more-a")
+    }
+    _import(database, json.dumps(first).encode(), "2026-04-01")
+    doubtful = "".join(f"{name[:4]},{name},100,2026-03-01\n" for name in first)
+    _import(database, f"seller,model,uncached_input,effective_from\n{doubtful}".encode(), "2026-04-01", "csv")
+
+    def waiting() -> list[str]:
+        return sorted(row["model"] for row in proposals(database.app, "", source="csv") if row["model"] in first)
+
+    assert waiting() == ["many-a", "many-b", "more-a"]
+    decided = decide(database.owner, "approve", "cli:ann", source="csv", seller="many")
+    assert sorted((row["model"], row["approved_by"]) for row in decided) == [
+        ("many-a", "cli:ann"),
+        ("many-b", "cli:ann"),
+    ]
+    assert waiting() == ["more-a"]
+    assert [row["model"] for row in decide(database.owner, "refuse", "cli:ann", model="more-a")] == ["more-a"]
+    assert waiting() == []
+    assert decide(database.owner, "approve", "cli:ann", model="more-a") == []
+    with pytest.raises(InvalidInput, match="name either ids or a source, seller or model"):
+        decide(database.owner, "approve", "cli:ann")
+    with pytest.raises(InvalidInput, match="name either ids or a source, seller or model"):
+        decide(database.owner, "approve", "cli:ann", [decided[0]["sku_price_id"]], seller="many")
