@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from probe.http.dialects import Dialect, Stream, parsed
 from probe.http.errors import HttpProbeFailed
 from probe.http.prompts import Prompt, Prompts
+from probe.http.saturation import Load, Watch
 from probe.http.transport import Client, Reply, events
 
 _NOTHING = Stream((), None, None, None)
@@ -56,8 +57,8 @@ class Target:
 
 async def closed_loop(
     target: Target, prompts: Prompts, concurrency: int, input_tokens: int, output_tokens: int, each: int
-) -> list[Call]:
-    """`concurrency` users, each with one request after another: one to warm up, then `each` that count."""
+) -> tuple[list[Call], Load]:
+    """`concurrency` users, each with one request after another: one to warm up, then `each` that count. And what it took the client."""
     await target.client.warm(concurrency)
     asked = [[prompts.next(input_tokens) for _ in range(1 + each)] for _ in range(concurrency)]
 
@@ -68,8 +69,9 @@ async def closed_loop(
             done.append(replace(one, warm_up=turn == 0))
         return done
 
-    done = await asyncio.gather(*(user(mine) for mine in asked))
-    return [one.read(target.dialect) for some in done for one in some]
+    async with Watch() as watch:
+        done = await asyncio.gather(*(user(mine) for mine in asked))
+    return [one.read(target.dialect) for some in done for one in some], watch.load
 
 
 def arrival_times(rate: float, duration: float, seed: int) -> list[float]:
@@ -89,18 +91,19 @@ async def open_loop(
     input_tokens: int,
     output_tokens: int,
     warm_up: float,
-) -> list[Call]:
+) -> tuple[list[Call], Load]:
     """Requests at `times` (seconds from now), whatever became of the earlier ones; those before `warm_up` do not count."""
     asked = [prompts.next(input_tokens) for _ in times]
-    begun = time.monotonic()
 
     async def user(at: float, prompt: Prompt) -> Asked:
         await asyncio.sleep(max(begun + at - time.monotonic(), 0.0))
         made = await ask(target, prompt, input_tokens, output_tokens, begun + at)
         return replace(made, warm_up=at < warm_up)
 
-    done = await asyncio.gather(*(user(at, prompt) for at, prompt in zip(times, asked, strict=True)))
-    return [one.read(target.dialect) for one in done]
+    async with Watch() as watch:
+        begun = time.monotonic()
+        done = await asyncio.gather(*(user(at, prompt) for at, prompt in zip(times, asked, strict=True)))
+    return [one.read(target.dialect) for one in done], watch.load
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from probe.http.load import Call, Target, arrival_times, closed_loop, open_loop
 from probe.http.plan import Plan, Setup
 from probe.http.prompts import Prompts
 from probe.http.result import Measured, fitted, result_of, saturation_notes
-from probe.http.saturation import Load, Watch
+from probe.http.saturation import Load
 from probe.http.server import cache_hits, identify, round_trip
 from probe.http.shape import shape_named
 from probe.http.steps import decode_samples, prefill_samples
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 
 def probe_http(url: str, plan: Plan, setup: Setup, *, key: str | None = None, say: Say = lambda _: None) -> ResultFile:
-    """Measures and fits. Raises HttpProbeFailed where the server can't be measured, CurveRefused where nothing fits its points."""
+    """Measures and fits; a file without a curve says why in its notes. Raises HttpProbeFailed where the server can't be measured."""
     return asyncio.run(_probe(url, plan, setup, key, say))
 
 
@@ -53,15 +53,14 @@ async def _measure(target: Target, plan: Plan, bare: float, say: Say) -> Measure
     by_cell: dict[tuple[int, int], list[tuple[list[Call], Load]]] = defaultdict(list)
     for round_ in range(plan.rounds):
         for users, tokens in plan.cells if round_ % 2 == 0 else plan.cells[::-1]:
-            async with Watch() as watch:
-                calls = await closed_loop(target, prompts, users, tokens, plan.output_tokens, plan.each)
-            served = served_of(calls, watch.load, concurrency=users)
-            late = found.add(calls, watch.load, served)
+            calls, load = await closed_loop(target, prompts, users, tokens, plan.output_tokens, plan.each)
+            served = served_of(calls, load, concurrency=users)
+            late = found.add(calls, load, served)
             _refuse_hopeless(calls)
             found.samples["decode", users, tokens] += decode_samples(calls, users, round_, late)
             if users == 1:
                 found.samples["prefill", users, tokens] += prefill_samples(calls, bare, round_, late)
-            by_cell[users, tokens].append((calls, watch.load))
+            by_cell[users, tokens].append((calls, load))
             pace = "-" if served is None or not served.itl_median else f"{served.itl_median * 1e3:.2f} ms"
             say(f"round {round_ + 1}/{plan.rounds}: {users} at once, {tokens} tokens: {pace} between tokens")
     for (users, tokens), some in by_cell.items():
@@ -74,10 +73,10 @@ async def _measure(target: Target, plan: Plan, bare: float, say: Say) -> Measure
 async def _open(target: Target, plan: Plan, rate: float, prompts: Prompts, found: Measured, say: Say) -> None:
     times = arrival_times(rate, plan.duration, plan.seed)
     for tokens in plan.input_tokens:
-        async with Watch() as watch:
-            calls = await open_loop(target, prompts, times, tokens, plan.output_tokens, _WARM_UP * plan.duration)
-        served = served_of(calls, watch.load, rate=rate, label=f"poisson {rate:g}/s")
-        found.add(calls, watch.load, served)
+        warm_up = _WARM_UP * plan.duration
+        calls, load = await open_loop(target, prompts, times, tokens, plan.output_tokens, warm_up)
+        served = served_of(calls, load, rate=rate, label=f"poisson {rate:g}/s")
+        found.add(calls, load, served)
         if served is not None:
             found.served.append(served)
             first = served.ttft_median or 0.0

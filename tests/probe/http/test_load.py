@@ -76,7 +76,7 @@ def serve(answer: bytes) -> tuple[str, object]:
         port = server.sockets[0].getsockname()[1]
         client = Client(f"http://127.0.0.1:{port}")
         try:
-            return await closed_loop(Target(client, DIALECTS["vllm"], "m"), Prompts(0, 100), 2, 4, 1, 1)
+            return (await closed_loop(Target(client, DIALECTS["vllm"], "m"), Prompts(0, 100), 2, 4, 1, 1))[0]
         finally:
             client.close()
             server.close()
