@@ -31,6 +31,7 @@ _NAMES = "\n\n".join(
         "tokencogs report user-margin --from 2026-10-01 --to 2026-11-01 --limit 10 --format csv",
         "tokencogs report cost-of-revenue --from 2026-10-01 --to 2026-11-01 --currency EUR",
         "tokencogs report explore --from 2026-10-01 --to 2026-11-01 --group-by day,model --filter purpose:production",
+        "tokencogs report make-or-buy --from 2026-10-01 --to 2026-11-01 --filter pool:chat --filter model:openai/gpt-5.4-mini",
         "tokencogs report plan-profitability --from 2026-10-01 --to 2026-11-01 --format xlsx --out plans.xlsx",
     ),
 )

@@ -44,7 +44,7 @@ COLUMNS = (
     Column("break_even_tokens_a_day", "number"),
     Column("break_even_utilisation", "percent"),
     Column("behaviour_changing", "text", table=False),
-    Column("notes", "text", table=False),
+    Column("notes", "text"),
 )
 _SENSITIVITY = (
     Column("pool", "text"),

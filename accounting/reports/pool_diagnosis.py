@@ -46,7 +46,7 @@ COLUMNS = (
     *(Column(f"{name}_gpu_seconds", "number") for name in _TERMS),
     Column("kv_reads_gpu_seconds", "number", table=False),
     Column("setting", "text"),
-    Column("notes", "text", table=False),
+    Column("notes", "text"),
 )
 _CAPACITY = (
     Column("pool", "text"),

@@ -43,7 +43,7 @@ COLUMNS = (
     Column("mean_batch", "number"),
     Column("best_batch", "count"),
     Column("utilisation", "percent"),
-    Column("notes", "text", table=False),
+    Column("notes", "text"),
 )
 _POINTS = (
     Column("pool", "text"),

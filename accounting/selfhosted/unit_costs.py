@@ -6,7 +6,7 @@ As billed, kinds times their tokens are the bill again. Amounts are Fractions in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -92,4 +92,6 @@ def as_billed(curve: Curve, bill: int, spent: Spent, uncached_input: int, cached
     seconds = np.array([spent.prefill - cached, cached, spent.share - spent.prefill])
     parts = apportion(bill, np.rint(seconds * PS_PER_SECOND).astype(np.int64), np.arange(3)).tolist()
     pairs = zip(parts, (uncached_input, cached_input, output), strict=True)
-    return UnitCosts(*(per_million(int(part), count) if count else None for part, count in pairs))
+    found = UnitCosts(*(per_million(int(part), count) if count else None for part, count in pairs))
+    # A table does not know what a cached token takes; 0 would be a guess.
+    return found if isinstance(curve, StepCurve) else replace(found, cached_input=None)

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from accounting.errors import InvalidInput
+from accounting.selfhosted.curve import Domain, TableCurve
+from accounting.selfhosted.grid import Grid
 from accounting.selfhosted.pool import Cells
 from accounting.selfhosted.shares import attribute
 from accounting.selfhosted.spent import Spent
 from accounting.selfhosted.unit_costs import as_billed, at_point, at_utilisation, per_million, token_seconds
-from tests.accounting.selfhosted.by_hand import CURVE, POOL, alone
+from tests.accounting.selfhosted.by_hand import CURVE, HEADER, POOL, alone
 
 
 def test_the_plain_figure_is_the_bill_over_its_tokens() -> None:
@@ -61,3 +63,11 @@ def test_a_kind_without_tokens_has_no_cost() -> None:
     assert costs.cached_input is None
     assert costs.uncached_input == Fraction(7_000 * 1_000_000, 1_500)
     assert costs.output == 0
+
+
+def test_a_table_does_not_say_what_a_cached_token_costs() -> None:
+    """Half of the shares before first tokens: 500 over 1,000 new tokens, 500 over 100 given out."""
+    steps = Grid(np.array([1.0]), np.array([1_000.0]), np.array([[0.01]]))
+    table = TableCurve(HEADER, Domain((1, 8), (1, 8_192)), steps)
+    costs = as_billed(table, 1_000, Spent(2.0, 1.0, 0.0, 0.0, 2.0, 0.0, 200.0, 200.0), 1_000, 500, 100)
+    assert (costs.uncached_input, costs.cached_input, costs.output) == (500_000, None, 5_000_000)
