@@ -146,9 +146,13 @@ def test_billing_credits_take_off_what_they_pay_for_and_discounts_are_not_taken_
 
 
 def test_credits_beyond_the_line_are_refused() -> None:
-    item = line("il_1", 100, pretax_credit_amounts=[{"amount": 101, "type": "credit_balance_transaction"}])
+    exactly, beyond = (
+        line("il_1", 100, pretax_credit_amounts=[{"amount": amount, "type": "credit_balance_transaction"}])
+        for amount in (100, 101)
+    )
+    assert sum(one.amount for one in invoice_lines(invoice(exactly), "day")) == 0
     with pytest.raises(InvalidInput, match=r"pretax_credit_amounts=.*more than line il_1"):
-        invoice_lines(invoice(item), "day")
+        invoice_lines(invoice(beyond), "day")
 
 
 def test_fees_are_those_of_a_payment_and_those_that_stripe_bills_apart() -> None:
