@@ -124,7 +124,8 @@ def test_a_result_comes_back_from_its_file_and_strange_fields_are_refused() -> N
 def test_two_curves_compare_with_dollars_and_a_warning(tmp_path: Path) -> None:
     """A step of one sequence at 256 tokens takes 5.01768 ms: 2 dollars an hour are 2.7876 a million tokens.
 
-    Its first token: 5 ms + 256 * 0.01 ms + 256^2 / 2 * 2 ns = 7.6 ms."""
+    Its first token: 5 ms + 256 * 0.01 ms + 256^2 / 2 * 2 ns = 7.6 ms. A token holds 256 bytes of 20 * 256 * 1,008: 78 sequences of 256
+    tokens fit, 19 of 1,024."""
     quantised = ModelInfo(name="m", dtype="bfloat16", quantization="int8")
     quality = Quality(kl_mean=0.01, top1_flips=0.02)
     for name, made in (("a", result()), ("b", result(model=quantised, quality=quality))):
@@ -133,6 +134,9 @@ def test_two_curves_compare_with_dollars_and_a_warning(tmp_path: Path) -> None:
     assert shown.exit_code == 0, shown.output
     assert "     1      256      5.02      199.3       7.6    2.7876" in shown.output
     assert "answers differ from the unchanged model's (KL mean 0.01, top-1 flips 2.00%)" in shown.output
+    assert "cache: 256 bytes a token; sequences that fit: 78 at 256, 19 at 1024" in shown.output
+    assert "quality: KL mean 0.01, top-1 flips 2.00%" in shown.output
+    assert "     1      256      1.000     1.000     1.000" in shown.output.split("r over r")[1]
 
 
 def test_commands_refuse_by_field(tmp_path: Path) -> None:
