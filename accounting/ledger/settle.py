@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,12 +15,12 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.dialects.postgresql import insert
 
 from accounting.errors import Busy, InvalidInput
-from accounting.ledger import rollups
+from accounting.ledger.append import append
 from accounting.ledger.charge_line import NewCharge, Settler
 from accounting.ledger.pending import estimates
 from accounting.ledger.settlers import SETTLERS
 from accounting.storage.engine import transaction
-from accounting.storage.tables import charges, settlement_runs
+from accounting.storage.tables import settlement_runs
 from accounting.tenant import TenantContext
 
 __all__ = ["ALONE", "SETTLERS", "NewCharge", "Settler", "new_run_id", "record_run", "settle"]
@@ -69,21 +68,9 @@ def _append(connection: Connection, context: TenantContext, run_id: str, lines: 
     for line in lines:
         batch.append(line)
         if len(batch) == BATCH:
-            appended += _append_batch(connection, context, run_id, batch)
+            appended += append(connection, context, run_id, batch)
             batch = []
-    return appended + (_append_batch(connection, context, run_id, batch) if batch else 0)
-
-
-def _append_batch(connection: Connection, context: TenantContext, run_id: str, lines: Sequence[NewCharge]) -> int:
-    rollups.lock(connection, context.tenant, exclusive=False)
-    values = [asdict(line) for line in sorted(lines, key=lambda line: line.charge_id)]
-    for row in values:
-        row |= {"tenant": context.tenant, "run_id": run_id, "class": row.pop("class_")}
-    statement = insert(charges).on_conflict_do_nothing().returning(charges.c.charge_id)
-    added = list(connection.execute(statement, values).scalars())
-    if added:
-        rollups.add_lines(connection, context.reporting_tz, added)
-    return len(added)
+    return appended + (append(connection, context, run_id, batch) if batch else 0)
 
 
 _ANY_PENDING = text(

@@ -229,47 +229,45 @@ def _best_batch(found: Attribution, index: int, requests: Requests, settings: Po
 def _shares(settled: Settled, log: Log, found: Attribution) -> list[Owed]:
     """The lines of an hour, a request each; a replica that left and came back makes several."""
     lines = settled.lines
+    rows = lines.row.tolist()
+    columns = {name: column.tolist() for name, column in _columns(settled).items()}
     groups: defaultdict[int, list[int]] = defaultdict(list)
-    for at, row in enumerate(lines.row.tolist()):
+    for at, row in enumerate(rows):
         groups[row].append(at)
-    return [_share(settled, found, int(log.place[row]), row, ats) for row, ats in groups.items()]
+    places, beyond = log.place.tolist(), found.extrapolated.tolist()
+    return [
+        _share({name: sum(column[at] for at in ats) for name, column in columns.items()}, places[row], beyond[row],
+               QUALITIES[max(int(lines.quality[at]) for at in ats)])
+        for row, ats in groups.items()
+    ]  # fmt: skip
 
 
-def _share(settled: Settled, found: Attribution, place: int, row: int, ats: list[int]) -> Owed:
-    lines = settled.lines
+def _columns(settled: Settled) -> dict[str, Any]:
+    """What of a request's lines adds up."""
+    lines, underfill = settled.lines, settled.underfill_seconds
+    columns = {
+        "direct": settled.direct_cost,
+        "gap": settled.gap_cost,
+        "idle": settled.idle_cost,
+        "share_seconds": lines.seconds,
+        "own_prefill_seconds": lines.own_prefill,
+        "own_decode_seconds": lines.own_decode,
+        "shared_seconds": lines.shared,
+        "expert_seconds": lines.experts,
+        "prefill_seconds": lines.prefill_seconds,
+        "decode_seconds": lines.seconds - lines.prefill_seconds,
+        "steps": lines.request_steps,
+        "step_shares": lines.step_shares,
+        "held": lines.kv_share * lines.request_steps,
+    }
+    return columns if underfill is None else columns | {"underfill_seconds": underfill}
 
-    def total(column: Any) -> float:
-        return float(sum(column[at] for at in ats))
 
-    direct, gap, idle = (
-        sum(int(column[at]) for at in ats) for column in (settled.direct_cost, settled.gap_cost, settled.idle_cost)
-    )
-    seconds, prefill = total(lines.seconds), total(lines.prefill_seconds)
-    steps = total(lines.request_steps)
-    underfill = settled.underfill_seconds
-    return Owed(
-        place=place,
-        status="priced",
-        reason=None,
-        quality=QUALITIES[max(int(lines.quality[at]) for at in ats)],
-        direct=direct,
-        gap=gap,
-        idle=idle,
-        details={
-            "share_seconds": seconds,
-            "own_prefill_seconds": total(lines.own_prefill),
-            "own_decode_seconds": total(lines.own_decode),
-            "shared_seconds": total(lines.shared),
-            "expert_seconds": total(lines.experts),
-            "prefill_seconds": prefill,
-            "decode_seconds": seconds - prefill,
-            "underfill_seconds": None if underfill is None else total(underfill),
-            "steps": steps,
-            "mean_batch": steps / total(lines.step_shares),
-            "kv_share": total(lines.kv_share * lines.request_steps) / steps,
-            "beyond_measured_range": bool(found.extrapolated[row]),
-        },
-    )
+def _share(sums: dict[str, Any], place: int, beyond: bool, quality: str) -> Owed:
+    steps, shares, held = sums["steps"], sums.pop("step_shares"), sums.pop("held")
+    direct, gap, idle = (int(sums.pop(name)) for name in ("direct", "gap", "idle"))
+    memos = {"mean_batch": steps / shares, "kv_share": held / steps, "beyond_measured_range": beyond}
+    return Owed(place, "priced", None, quality, direct, gap, idle, {"underfill_seconds": None, **sums, **memos})
 
 
 def _billed(found: Attribution, members: Sequence[Membership], requests: Requests) -> Bools:
