@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine, text
 
-from accounting.errors import NotFound
+from accounting.errors import InvalidInput, NotFound
 from accounting.money import to_line
 from accounting.reports.base import Footer
 from accounting.reports.exact import minus, total
@@ -113,7 +113,12 @@ class PoolFacts:
 
 
 def pool_facts(engine: Engine, context: TenantContext, query: ReportQuery) -> list[PoolFacts]:
-    """Pools with settled hours in the period that were paid for, by id; of the filter `pool` that one alone. Raises NotFound for it."""
+    """Pools with settled hours in the period that were paid for, by id; of the filter `pool` that one alone.
+
+    Raises NotFound for that, InvalidInput for a limit.
+    """
+    if query.limit is not None:
+        raise InvalidInput("limit", query.limit, "this report is not cut; choose a pool with filter=pool:ID")
     wanted = dict(query.filters).get("pool")
     with read_only(engine, context.tenant) as connection:
         stated = statements(connection)

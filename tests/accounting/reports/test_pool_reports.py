@@ -185,6 +185,11 @@ def test_a_pool_that_is_not_there_is_refused_by_name(world: PoolWorld) -> None:
         asked(world, "unit-costs", "team:x")
 
 
+def test_a_limit_is_refused_instead_of_left_out(world: PoolWorld) -> None:
+    with pytest.raises(InvalidInput, match="limit=1"):
+        run(world.database.app, world.tenant, "unit-costs", ReportQuery.parse(*HOURS, "UTC", limit=1))
+
+
 def test_a_period_without_settled_hours_is_empty(world: PoolWorld) -> None:
     query = ReportQuery.parse("2026-09-01", "2026-10-01", "UTC")
     for name in ("unit-costs", "pool-diagnosis", "make-or-buy"):
