@@ -118,8 +118,8 @@ def num_active_parameters(config: ModelConfig) -> int:
 
 
 def expert_parameters(config: ModelConfig) -> int:
-    """Parameters of one routed expert of one layer; 0 for dense models."""
-    if config.moe is None:
+    """Parameters of one routed expert of one layer; 0 where no layer is routed."""
+    if config.moe is None or not any(config.moe.layers):
         return 0
     layer = config.moe.layers.index(True)
     shapes = layer_shapes(config, layer)

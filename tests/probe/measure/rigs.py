@@ -10,11 +10,13 @@ from probe.measure.rig import Rig, build_rig
 from probe.server.options import ServeOptions
 from tests.probe.engine.models.small import SMALL
 
+MODELS = {**SMALL, "mla without routed layers": {**SMALL["deepseek_v2"], "first_k_dense_replace": 2}}
+
 
 def folder(path: Path, name: str = "llama") -> Path:
     """A model's folder with config.json; weights are drawn from the seed."""
     path.mkdir(exist_ok=True)
-    (path / "config.json").write_text(json.dumps(SMALL[name]), encoding="utf-8")
+    (path / "config.json").write_text(json.dumps(MODELS[name]), encoding="utf-8")
     return path
 
 

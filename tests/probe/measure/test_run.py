@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from accounting.selfhosted.curve_json import load_curve
 from probe.cli import probe
 from probe.curve.schema import ResultFile, Sample, load_result, read_result
+from probe.fit.model import Experts
 from probe.measure import drift
 from probe.measure.errors import MeasureRefused
 from probe.measure.rig import build_rig, options_of, rig_of
@@ -218,3 +219,8 @@ def test_an_interrupted_run_writes_what_it_has_and_goes_on(tmp_path: Path, monke
     assert whole[: 9 * 3] == first
     assert len(whole) == 2 * (15 + 3) * 3
     assert not (tmp_path / "curve.json.journal.jsonl").exists()
+
+
+def test_a_model_without_routed_layers_has_no_experts(tmp_path: Path) -> None:
+    assert rig(tmp_path / "m", "mla without routed layers").experts == Experts(0, 0)
+    assert rig(tmp_path / "n", "mixtral").experts == Experts(4, 2)

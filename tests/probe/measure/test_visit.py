@@ -16,8 +16,7 @@ from probe.measure.errors import MeasureRefused, NotAsPlanned
 from probe.measure.rig import Rig
 from probe.measure.shapes import IDLE, Shape, decode, mixed, prefill, ragged
 from probe.measure.visit import Visiting, Visitor
-from tests.probe.engine.models.small import SMALL
-from tests.probe.measure.rigs import rig
+from tests.probe.measure.rigs import MODELS, rig
 
 HOW = Visiting(steps=3, warm_up=2)
 
@@ -94,7 +93,7 @@ def test_an_idle_turn_runs_nothing(small: Rig, steps: list[StepOutput]) -> None:
     assert {step.record for step in steps} == {None}
 
 
-@pytest.mark.parametrize("name", list(SMALL))
+@pytest.mark.parametrize("name", list(MODELS))
 def test_every_architecture_is_measured(tmp_path: Path, name: str) -> None:
     """Windows of 9 tokens and latent caches too: contexts beyond the window, a prompt behind one."""
     visitor = Visitor(rig(tmp_path / "m", name).engine, 1, HOW)
