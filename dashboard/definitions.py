@@ -69,7 +69,7 @@ DEFINITIONS = {
     "pool_bill": "GPU-hours of the pool x their dated rate: direct shares + gap + idle, exactly.",
     "pool_direct": "What requests used, by the measured curve: their shares of each hour.",
     "pool_idle": "Time in which nothing was in flight.",
-    "gap": "Time in flight that no share explains: host, interference, curve error, unproven work; negative where the curve predicts too much.",
+    "gap": "Time in flight that no share explains: host, curve error, unproven work; negative where the curve predicts too much.",
     "underfill": "A part of the shares: what batches below the best measured one cost more than full ones.",
     "utilisation_pct": "Requests' own work at the best measured batch, as a share of the bill.",
     "calibration": "Time in flight over what the curve predicts for it.",

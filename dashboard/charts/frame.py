@@ -18,7 +18,7 @@ def figure(
     made = go.Figure(list(traces))
     made.update_layout(
         height=height,
-        margin={"l": 8, "r": 8, "t": 48 if legend else 24, "b": 8},
+        margin={"l": 8, "r": 8, "t": 72 if legend else 24, "b": 8},
         showlegend=legend,
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0, "title": None},
         hoverlabel={"align": "left"},

@@ -84,12 +84,12 @@ def _table(answer: Answer, currency: str, key: str, by: str) -> None:
         "gross_margin_free_tier_out", outside["gross_margin"], currency=currency, title="Without free tier", at=at[2]
     )
     frame.metric(
-        "gross_margin_free_tier_out_pct", outside["gross_margin_pct"], "percent", title="Without free tier", at=at[3]
+        "gross_margin_free_tier_out_pct", outside["gross_margin_pct"], "percent", title="Without free tier, %", at=at[3]
     )
     shown = [{"name": key, "kind": "text", "label": by}, *rows.chosen(answer.data["columns"], _MONEY)]
     listed = [dict(row) for row in rows.named([*own, inside], key)]
     if key == "user_id":
-        shown.insert(2, _DAYS)
+        shown.insert(3, _DAYS)
         _draw_days(listed, currency)
     frame.table(listed, shown, f"Margins by {by.lower()}, {currency}, the least profitable first")
 
