@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from probe.engine.models.config import ModelConfig
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import Lab
 
@@ -13,7 +15,7 @@ QUESTION = "does a prompt's time grow with the square of its length, and a step'
 
 def contrasts(lab: Lab) -> list[Contrast]:
     """Three lengths in even steps: of a straight line the middle is half of both ends, of a bent one it is less."""
-    size, model = lab.size, lab.model()
+    size, model = lab.size, lab.model(narrow(lab))
     lengths = [size.long // 4, size.long, size.long * 7 // 4]
     prompts = [lab.step(model, [(length, 0)]) for length in lengths]
     steps = [lab.decode(model, size.many, length) for length in lengths]
@@ -33,8 +35,16 @@ def contrasts(lab: Lab) -> list[Contrast]:
 
 def facts(lab: Lab) -> dict[str, Any]:
     """Operations of attention beside those of the weights, for the longest prompt: 4 L H d n^2/2 over 2 w n."""
-    size, config = lab.size, lab.size.config
+    size, config = lab.size, narrow(lab)
     length = size.long * 7 // 4
     pairs = 4 * size.layers * size.heads * size.head_dim * length / 2
-    layer = 2 * size.hidden * size.head_dim * (size.heads + config.num_key_value_heads) + 3 * size.hidden * size.ffn
+    layer = (
+        2 * size.hidden * size.head_dim * (size.heads + config.num_key_value_heads)
+        + 3 * size.hidden * config.intermediate_size
+    )
     return {f"attention's share of a prompt of {length}": round(pairs / (pairs + 2 * size.layers * layer), 3)}
+
+
+def narrow(lab: Lab) -> ModelConfig:
+    """The dense model with half its width in the feed-forward part, so that attention is a large part of a prompt's time."""
+    return replace(lab.size.config, intermediate_size=lab.size.hidden // 2)

@@ -13,7 +13,7 @@ from click.testing import CliRunner  # noqa: E402
 
 from probe.cli import probe  # noqa: E402
 from probe.engine.models.shapes import num_parameters  # noqa: E402
-from probe.study import attention, chunked_prefill, moe, paging, speculation  # noqa: E402
+from probe.study import attention, chunked_prefill, length, moe, paging, speculation  # noqa: E402
 from probe.study.errors import StudyRefused  # noqa: E402
 from probe.study.frame import Result  # noqa: E402
 from probe.study.lab import Lab  # noqa: E402
@@ -113,3 +113,9 @@ def test_the_command_prints_the_verdict_and_writes_raw_rounds(tmp_path: Path) ->
     assert done.exit_code == 0, done.output
     assert "paged / reserved = " in done.output
     assert len(json.loads(out.read_text())["results"][0]["costs_a"]) == 2
+
+
+def test_attention_s_share_of_a_long_prompt_by_hand() -> None:
+    """Four layers, 1,792 tokens: 4 * 4 * 8 * 64 * 896 = 7,340,032 operations a token on pairs; 2 * 4 * (655,360 + 393,216) = 8,388,608 on
+    weights: 46.7 %."""
+    assert length.facts(lab("cpu")) == {"attention's share of a prompt of 1792": 0.467}
