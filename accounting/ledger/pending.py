@@ -14,8 +14,9 @@ import numpy as np
 from sqlalchemy import Connection, Row, text
 
 from accounting.ledger.corrected import NEWEST_REVISION
+from accounting.ledger.settlers.pool_cells import HOUR, capacity_us
 from accounting.ledger.settlers.pool_log import INPUT
-from accounting.ledger.settlers.pool_shares import HOUR, Bill, capacity_us
+from accounting.ledger.settlers.pool_shares import Bill
 from accounting.money import format_minor, to_line
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN
 from accounting.selfhosted.curve_json import load_curve

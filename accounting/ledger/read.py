@@ -66,7 +66,7 @@ def _priced(connection: Connection, context: TenantContext, row: Row[Any], found
         "components": components_of(row, prices, listed),
         "sku_price_id": None if found.sku_price_id is None else format_sku(found.sku_price_id),
         "effective_from": None if start is None else start.isoformat().replace("+00:00", "Z"),
-        "basis": row.basis,
+        "basis": row.basis if found.basis == "reversal" else found.basis,
     }
     return charge | variance(connection, context, row, found)
 

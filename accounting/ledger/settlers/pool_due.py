@@ -15,8 +15,9 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from accounting.ledger.settlers.pool_cells import HOUR
 from accounting.ledger.settlers.pool_log import Digest, digests
-from accounting.ledger.settlers.pool_shares import HOUR, Bill
+from accounting.ledger.settlers.pool_shares import Bill
 from accounting.money import to_line
 from accounting.selfhosted.pool_settings import Membership, PoolSettings, in_force
 from accounting.storage.pool_hours import settled_hours

@@ -15,8 +15,10 @@ from typing import Any
 from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.settlers.open_month import Month
 from accounting.ledger.settlers.pool_booked import BASES, BASIS, NOTHING, Amounts, Booked, amounts_of
+from accounting.ledger.settlers.pool_cells import HOUR
 from accounting.ledger.settlers.pool_log import IDENTITY, Log
-from accounting.ledger.settlers.pool_shares import HOUR, HourOwed, Owed
+from accounting.ledger.settlers.pool_owed import Owed
+from accounting.ledger.settlers.pool_shares import HourOwed
 from accounting.money import LINE_SCALE, MINOR_SCALE, format_minor, from_line, to_line
 
 SELLER = "self-hosted"

@@ -18,12 +18,13 @@ from sqlalchemy import Connection, text
 from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.settlers.open_month import Closed, Month, closed_months, month_of
 from accounting.ledger.settlers.pool_booked import NOTHING, Amounts, Booked, read_booked
+from accounting.ledger.settlers.pool_cells import HOUR, replica_codes
 from accounting.ledger.settlers.pool_due import Due, due_hours, runs
 from accounting.ledger.settlers.pool_hour_lines import hour_lines
 from accounting.ledger.settlers.pool_lines import event_lines, late_amounts
 from accounting.ledger.settlers.pool_log import Log, read_log
 from accounting.ledger.settlers.pool_row import settled_row
-from accounting.ledger.settlers.pool_shares import HOUR, HourOwed, owed_for, replica_codes
+from accounting.ledger.settlers.pool_shares import HourOwed, owed_for
 from accounting.selfhosted.curve import Curve
 from accounting.selfhosted.curve_json import load_curve
 from accounting.selfhosted.pool_settings import Membership

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from accounting.cli.explain import explain as command
 from accounting.ledger.explain import explain
+from accounting.ledger.read import charge_of
 from accounting.ledger.settle import settle
 from tests.accounting.ledger.pool_world import PoolWorld, request
 from tests.conftest import Database
@@ -47,6 +48,12 @@ def test_a_settled_charge_shows_its_seconds_and_its_part_of_the_bill(world: Pool
     assert (hour["replica_seconds"], hour["in_flight_seconds"]) == (3_600.0, 8.1)
     assert found["outcome"]["effective_cost"] == "0.002833790520714"
     assert (found["estimate"], found["outcome"]["list_cost"]) == (None, None)
+
+
+def test_the_charge_that_is_read_back_is_the_attributed_cost(world: PoolWorld) -> None:
+    found = charge_of(world.database.app, world.tenant, "A")
+    assert (found["status"], found["basis"], found["effective_cost"]) == ("priced", "attributed", "0.002833790520714")
+    assert (found["list_cost"], found["sku_price_id"], found["components"]) == (None, None, [])
 
 
 def test_a_request_without_evidence_of_steps_costs_nothing_and_says_why(world: PoolWorld) -> None:
