@@ -103,7 +103,7 @@ def _compared(one: PoolFacts, book: PriceBook, query: ReportQuery, changes: list
         return [_row(one, None, None, "no request was charged")]
     named = dict(query.filters).get("model")
     models = [part.strip() for part in named.split(",")] if named else []
-    known = offers(book, [one.settings.model, *models], query.until)
+    known = offers(book, one.settings.model, models, query.until)
     why: dict[str, str] = {}
     price = _price(one, book, known, query.until, why)
     days = Fraction(one.hours, 24)
@@ -117,10 +117,15 @@ def _compared(one: PoolFacts, book: PriceBook, query: ReportQuery, changes: list
 
 
 def _price(one: PoolFacts, book: PriceBook, known: list[Offer], at: datetime, why: dict[str, str]) -> Price:
+    last: list[tuple[Workload, Mapping[str, Fraction | None]]] = []
+
     def price(work: Workload) -> Mapping[str, Fraction | None]:
-        found = quotes(book, known, work, one.settings.billing_currency, at)
-        why.update(found.why)
-        return found.cost
+        # A changed GPU price leaves the requests as they are: they need no second rating.
+        if not last or last[0][0] is not work:
+            found = quotes(book, known, work, one.settings.billing_currency, at)
+            why.update(found.why)
+            last[:] = [(work, found.cost)]
+        return last[0][1]
 
     return price
 

@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from accounting.errors import InvalidInput
 from accounting.money import MINOR_SCALE, exact_sum
 from accounting.pricing.book import PriceBook
 from accounting.pricing.layout import Ints
@@ -37,21 +39,24 @@ class Offer:
         return f"{self.seller}/{self.model}"
 
 
-def offers(book: PriceBook, models: Sequence[str], at: datetime) -> list[Offer]:
-    """Offers of `models` that have a price just before `at`: `seller/model`, or the name alone with every seller that knows it."""
+def offers(book: PriceBook, model: str, named: Sequence[str], at: datetime) -> list[Offer]:
+    """Offers that have a price just before `at`: of every seller that knows `model`, by its whole name or what follows its last slash, and
+    those named as `seller/model`. Raises InvalidInput for a name without a seller of the list."""
     sellers = sorted({row.seller for row in book.rows})
-    asked = []
-    for model in models:
-        seller, slash, rest = model.partition("/")
-        if slash and seller in sellers:
-            asked.append(Offer(seller, rest))
-        else:
-            names = dict.fromkeys((model, model.rsplit("/", 1)[-1]))
-            asked += [Offer(one, name) for one in sellers for name in names]
+    names = dict.fromkeys((model, model.rsplit("/", 1)[-1]))
+    asked = [Offer(seller, known) for seller in sellers for known in names]
+    for name in named:
+        seller, _, rest = name.partition("/")
+        if seller not in sellers or not rest:
+            raise InvalidInput("filter", f"model:{name}", "SELLER/MODEL is expected, the seller one of the price list")
+        asked.append(Offer(seller, rest))
     if not asked:
         return []
     one = np.ones(len(asked), np.int64)
-    reasons = [REASONS[code] for code in _rated(book, asked, one, one, one, at).reason.tolist()]
+    reasons = [
+        REASONS[code]
+        for code in _rated(book, asked, np.arange(len(asked), dtype=np.int32), one, one, one, at).reason.tolist()
+    ]
     found: dict[tuple[str, str], Offer] = {}
     for offer, reason in zip(asked, reasons, strict=True):
         key = (offer.seller, offer.model.rsplit("/", 1)[-1].lower())
@@ -75,9 +80,9 @@ def quotes(book: PriceBook, found: Sequence[Offer], work: Workload, currency: st
     for offer in found:
         cached = np.zeros(len(work), np.int64) if offer.fresh else work.cached_tokens
         new = work.context_tokens - cached
-        rated = _rated(book, [offer] * len(work), new, cached, work.output_tokens, at)
+        rated = _rated(book, [offer], np.zeros(len(work), np.int32), new, cached, work.output_tokens, at)
         refused = [REASONS[code] for code in np.unique(rated.reason).tolist() if code]
-        priced_in = sorted({one for one in rated.currency.to_pylist() if one is not None})
+        priced_in = sorted(one for one in rated.currency.unique().to_pylist() if one is not None)
         cost[offer.name] = None
         if refused:
             why[offer.name] = ", ".join(refused)
@@ -90,17 +95,29 @@ def quotes(book: PriceBook, found: Sequence[Offer], work: Workload, currency: st
     return Quotes(cost, why)
 
 
-def _rated(book: PriceBook, offers: Sequence[Offer], new: Ints, cached: Ints, output: Ints, at: datetime) -> Rated:
-    count = len(offers)
-    moment = us(at - timedelta(microseconds=1))
+def _rated(
+    book: PriceBook,
+    of: Sequence[Offer],
+    which: npt.NDArray[np.int32],
+    new: Ints,
+    cached: Ints,
+    output: Ints,
+    at: datetime,
+) -> Rated:
+    """`which`: of each request, the place of its offer in `of`."""
+    count = len(which)
+    seller, model = (
+        pa.DictionaryArray.from_arrays(pa.array(which), pa.array(names, pa.string()))
+        for names in ([offer.seller for offer in of], [offer.model for offer in of])
+    )
     return rate(
         book,
         RateInput(
-            provider=pa.array([offer.seller for offer in offers], pa.string()).dictionary_encode(),
-            model=pa.array([offer.model for offer in offers], pa.string()).dictionary_encode(),
+            provider=seller,
+            model=model,
             service_tier=pa.nulls(count, pa.string()),
             batch=None,
-            occurred_at=np.full(count, moment, np.int64),
+            occurred_at=np.full(count, us(at - timedelta(microseconds=1)), np.int64),
             quantities={"uncached_input_tokens": new, "cache_read_tokens": cached, "output_tokens": output},
         ),
     )

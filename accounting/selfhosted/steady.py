@@ -120,8 +120,10 @@ def operating_point(curve: Curve, pool: Pool, workload: Workload, targets: Targe
     """The whole batch of most requests a second that fits and holds the targets; None where even the smallest breaks them.
 
     Looks at the largest batch that holds (paces only grow with the batch) and at some twenty below it, measured ones of a table included.
-    The cache has room for floor(C / mean tokens held) sequences: long ones among short ones may still preempt.
+    Of many requests some stand for all (`Workload.thinned`). The cache has room for floor(C / mean tokens held) sequences: long ones
+    among short ones may still preempt.
     """
+    workload = workload.thinned()
     bounds = {"max_batch": pool.max_batch, "measured_range": int(curve.domain.batch[1])}
     room = kv_room(curve, pool, workload)
     if room is not None:

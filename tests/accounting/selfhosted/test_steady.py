@@ -126,6 +126,17 @@ def test_long_answers_count_by_their_steps() -> None:
     assert (mixed.held_tokens, mixed.peak_tokens) == (1_875, 2_000)
 
 
+def test_some_of_many_requests_stand_for_all() -> None:
+    rng = np.random.default_rng(3)
+    lengths = (np.ceil(rng.lognormal(middle, 0.8, 100_000)).astype(np.int64) for middle in (6.5, 5.0, 5.0))
+    many = Workload(*lengths)
+    few = many.thinned()
+    assert len(few) == 20_000
+    whole, part = (steady(CURVE, POOL, work, 32).request_seconds for work in (many, few))
+    assert part == pytest.approx(whole, rel=0.01)
+    assert few.held_tokens == pytest.approx(many.held_tokens, rel=0.01)
+
+
 def saturated(prompt: int, output: int, batch: int, **changes: int) -> tuple[float, Operating]:
     """Requests a second of a backlog in the simulator, start and end left out, and what the formulas say."""
     jobs = poisson(random.Random(7), 1_200, 1e6, prompt, output)
