@@ -8,9 +8,12 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
+from sqlalchemy import text
 
+from accounting.ledger.pool_check import check_pools
 from accounting.ledger.revise import void
 from accounting.selfhosted.pool_settings import Membership
+from accounting.storage.engine import transaction
 from accounting.storage.pools import record_member, record_pool
 from tests.accounting.ledger.pool_world import LATER, POOL, PoolWorld, moment, request
 from tests.conftest import Database
@@ -373,3 +376,20 @@ def test_two_runs_that_see_the_same_agree_whatever_the_day(make: Make) -> None:
     alone.settle(now=LATER)
     for hour in (TEN, ELEVEN):
         assert together.costs(hour) == alone.costs(hour)
+
+
+def test_the_check_names_an_hour_whose_lines_are_not_its_bill(make: Make) -> None:
+    world = make()
+    world.send(a())
+    world.bill("2.49", TEN)
+    world.settle()
+    with transaction(world.database.owner, world.tenant.tenant) as connection:
+        connection.execute(
+            text("UPDATE charges SET direct_cost = direct_cost + 0.01 WHERE subject_id = 'a' AND direct_cost > 0")
+        )
+    [hour] = check_pools(world.database.app, world.tenant)
+    assert hour.differs
+    assert hour.describe() == (
+        "pool pool-1 2026-10-01T10:00Z USD: bill 2.49, attributed 2.49, direct 2.5, fully_loaded 2.49"
+    )
+    assert [one.differs for one in check_pools(world.database.app, world.tenant, date(2026, 9, 1))] == []
