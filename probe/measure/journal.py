@@ -6,6 +6,7 @@ cut short is dropped when the file is opened again, and its visit is measured an
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -107,7 +108,11 @@ class Journal:
             self.visits.append(line)
 
     def _append(self, line: Line) -> None:
-        os.write(self._file, msgspec.json.encode(line) + b"\n")
+        data = msgspec.json.encode(line) + b"\n"
+        if os.write(self._file, data) != len(data):
+            raise OSError(
+                errno.ENOSPC, "the line was written in part; it is dropped when the run goes on", str(self.path)
+            )
         os.fsync(self._file)
         self._take(line)
 
@@ -133,11 +138,6 @@ class Journal:
 
     def close(self) -> None:
         os.close(self._file)
-
-    def remove(self) -> None:
-        """When the result file has it all."""
-        self.close()
-        self.path.unlink()
 
 
 def journal_of(out: Path) -> Path:
