@@ -6,7 +6,7 @@ One GPU-hour costs 3.00. The hour from 05:00 to 06:00 of 1 September 2026 is the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from shlex import split as typed
 
@@ -14,7 +14,7 @@ import pytest
 
 from accounting.storage.curves import record_shared_curve
 from api.routes.curves import EXAMPLE_CURVE
-from tests.accounting.cli.conftest import Run
+from tests.accounting.cli.conftest import Run, runner
 from tests.conftest import Database
 
 pytestmark = [pytest.mark.storage, pytest.mark.one_server]
@@ -41,6 +41,17 @@ def pool(tokencogs: Run, tenant: str) -> Run:
         result = tokencogs(*words)
         assert result.exit_code == 0, result.output
     return tokencogs
+
+
+@pytest.fixture(scope="module")
+def standing(database: Database, curve: None) -> Iterator[Run]:
+    """The same pool for tests that change nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        run = runner(database, patch)
+        assert run("tenant", "create", "standing").exit_code == 0
+        for words in (ADD, RATE, REPLICA):
+            assert run(*words, "--tenant", "standing").exit_code == 0
+        yield lambda *words: run(*words, "--tenant", "standing")
 
 
 @pytest.fixture
@@ -200,8 +211,8 @@ def test_a_total_with_no_scheduled_hour_has_no_place(pool: Run, write: Callable[
         (["pools", "show", "nosuch"], "pool_id='nosuch': no such pool"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_used_is_refused_by_field_and_value(pool: Run, words: list[str], said: str) -> None:
-    told = pool(*words)
+def test_what_can_not_be_used_is_refused_by_field_and_value(standing: Run, words: list[str], said: str) -> None:
+    told = standing(*words)
     assert told.exit_code in (1, 2)
     assert said in told.stderr, told.stderr
 

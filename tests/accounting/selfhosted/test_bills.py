@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from accounting.money import from_line
 from accounting.selfhosted.bills import HourBills, Missing, bill_hour
 from accounting.selfhosted.pool import HOUR_US
-from accounting.selfhosted.pool_settings import Membership, PoolSettings
+from accounting.selfhosted.pool_settings import Membership, PoolSettings, in_force
 from accounting.selfhosted.rates import GpuRate, us
 from accounting.selfhosted.schedule import Scheduled, schedule
 
@@ -183,6 +183,18 @@ def test_a_card_beyond_its_life_still_costs_power_and_hosting() -> None:
     [bill] = _hour(MONTH, [Membership("batch", "c", MONTH, rate_id="own")], {"own": [old]}).bills
     assert from_line(bill.amount) == Decimal("0.134")
     assert from_line(OWNED.held_until(us(MONTH) + 4 * 8760 * HOUR_US)) == Decimal(30000) + Decimal("0.05") * 4 * 8760
+
+
+def test_a_card_out_of_service_costs_nothing_more() -> None:
+    sold = replace(OWNED, effective_until=MONTH + timedelta(hours=2))
+    assert sold.held_until(us(MONTH) + 3 * HOUR_US) == sold.held_until(us(MONTH) + 2 * HOUR_US)
+
+
+def test_a_pool_is_gone_at_its_end_and_there_at_its_beginning() -> None:
+    stated = [_pool("chat", 2, MONTH, NEXT)]
+    assert in_force(stated, MONTH) == stated[0]
+    assert in_force(stated, NEXT) is None
+    assert in_force(stated, NEXT - timedelta(microseconds=1)) == stated[0]
 
 
 def test_what_a_gpu_hour_of_an_owned_card_costs() -> None:

@@ -188,6 +188,11 @@ def test_units_left_over_go_to_the_earlier_hours() -> None:
     ]  # fmt: skip
 
 
+def test_an_hour_that_credits_make_free_is_a_bill_of_nothing() -> None:
+    [hour], unplaced = spread([_cost(1, "1"), _cost(1, "-1", label="credit")], [])
+    assert (hour.amount, unplaced) == (0, [])
+
+
 def test_an_hour_below_zero_is_no_bill_and_told() -> None:
     hours, [left] = spread([_cost(1, "1"), _cost(1, "-1.5", label="refund")], [])
     assert (hours, left.reason, left.amount, left.lines) == ([], "negative", Fraction("-0.5"), (2,))
