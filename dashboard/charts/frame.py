@@ -18,7 +18,8 @@ def figure(
     made = go.Figure(list(traces))
     made.update_layout(
         height=height,
-        margin={"l": 8, "r": 8, "t": 72 if legend else 24, "b": 8},
+        margin={"l": 8, "r": 44, "t": 40 if legend else 24, "b": 8},
+        modebar={"orientation": "v"},  # beside the plot, where no name of a series is
         showlegend=legend,
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0, "title": None},
         hoverlabel={"align": "left"},

@@ -19,13 +19,13 @@ GROUPS = {
 SHOWN = {"25": "25", "50": "50", "100": "100", "200": "200"}
 _KEYS = {"user": "user_id", "account": "account_id"}
 _MONEY = (
+    "gross_margin",
+    "gross_margin_pct",
     "net_revenue",
     "provider_cost",
     "tools_cost",
     "self_hosted_cost",
     "payment_fees",
-    "gross_margin",
-    "gross_margin_pct",
     "events",
     "tokens",
 )
