@@ -60,7 +60,7 @@ _NOTE = (
     "cheaper however full the pool is."
 )
 _SAME = (
-    "another model counts and answers in other tokens: the same ones are assumed; prices of the period's end; rate limits, latency "
+    "Another model counts and answers in other tokens: the same ones are assumed; prices of the period's end; rate limits, latency "
     "and quality are not compared"
 )
 

@@ -41,7 +41,7 @@ class Offer:
 
 def offers(book: PriceBook, model: str, named: Sequence[str], at: datetime) -> list[Offer]:
     """Offers that have a price just before `at`: of every seller that knows `model`, by its whole name or what follows its last slash, and
-    those named as `seller/model`. Raises InvalidInput for a name without a seller of the list."""
+    those named as `seller/model`, priced or not. Raises InvalidInput for a name without a seller of the list."""
     sellers = sorted({row.seller for row in book.rows})
     names = dict.fromkeys((model, model.rsplit("/", 1)[-1]))
     asked = [Offer(seller, known) for seller in sellers for known in names]
@@ -60,7 +60,7 @@ def offers(book: PriceBook, model: str, named: Sequence[str], at: datetime) -> l
     found: dict[tuple[str, str], Offer] = {}
     for offer, reason in zip(asked, reasons, strict=True):
         key = (offer.seller, offer.model.rsplit("/", 1)[-1].lower())
-        if reason in ("", NO_CACHE_PRICE):
+        if reason in ("", NO_CACHE_PRICE) or offer.name in named:
             found.setdefault(key, Offer(offer.seller, offer.model, fresh=reason == NO_CACHE_PRICE))
     return list(found.values())
 

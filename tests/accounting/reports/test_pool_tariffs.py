@@ -23,6 +23,9 @@ def test_every_seller_of_the_pools_model_is_compared() -> None:
     found = {offer.name for offer in offers(book, "openai/gpt-oss-120b", (), at)}
     assert {"openai/gpt-oss-120b", "azure/gpt-oss-120b", "fireworks/gpt-oss-120b"} <= found
     assert [offer.name for offer in offers(book, "nothing", ["openai/gpt-5.6-terra"], at)] == ["openai/gpt-5.6-terra"]
+    [unknown] = offers(book, "nothing", ["openai/no-such"], at)
+    one = Workload(*(np.array([1]) for _ in range(3)))
+    assert quotes(book, [unknown], one, "USD", at).why == {"openai/no-such": "unknown_model"}
     for wrong in ("gpt-5.6-terra", "nobody/x", "openai/"):
         with pytest.raises(InvalidInput, match=f"filter='model:{wrong}'"):
             offers(book, "nothing", [wrong], at)
