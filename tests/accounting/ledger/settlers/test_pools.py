@@ -247,6 +247,19 @@ def test_a_request_that_can_carry_no_share_is_unpriced_with_its_reason(
     assert (world.totals(TEN), list(world.costs(TEN))) == ({BILL}, ["a"])
 
 
+def test_a_request_beyond_the_measured_range_is_marked_or_refused_by_the_pools_option(make: Make) -> None:
+    flags, refuses = make(), make(outside_range="refuse")
+    for world in (flags, refuses):
+        world.send(a(usage={"input_tokens": 4_000}))
+        world.bill("2.49", TEN)
+        world.settle()
+        assert world.totals(TEN) == {BILL}
+    assert flags.statuses() == {"priced": 1}
+    assert flags.query("SELECT extrapolated, charged FROM pool_hours") == [(1, 1)]
+    assert flags.query("SELECT details->'beyond_measured_range' FROM charges WHERE quality IS NOT NULL") == [(True,)]
+    assert (refuses.statuses(), refuses.reasons()) == ({"unpriced": 1}, {"outside_measured_range"})
+
+
 def test_what_becomes_known_by_a_revision_is_priced(make: Make) -> None:
     world = make()
     world.send(b(usage={"cache_read_tokens": None}))
