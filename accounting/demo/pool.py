@@ -30,33 +30,56 @@ SINCE = datetime(2026, 1, 1, tzinfo=UTC)
 
 ACTOR = "tokencogs demo"
 RATE = "machine"
+GRID = {
+    "batch": [1, 4, 16],
+    "context": [64, 256, 1024],
+    "prefill_new": [16, 256, 1024],
+    "prefill_cached": [0, 256],
+    "mixed": [[4, 256, 128, 0]],
+}
+"""Few enough shapes for a minute."""
+
 PROBE = (
     "--model",
     "Llama-248M",
     "--scale",
-    "0.25",
+    "0.5",
     "--budget",
     "0.8",
     "--rounds",
     "2",
     "--replay",
     "0",
-    "--dtype",
-    "float32",
+    "--threads",
+    "1",
 )
 
 
 def measure() -> str:
     """The curve file of a measurement made now, in about a minute. Raises ConfigurationError where the probe can't run."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "curve.json"
-        command = [sys.executable, "-m", "accounting.cli", "probe", "run", *PROBE, "--out", str(out)]
+        out, grid = Path(folder) / "curve.json", Path(folder) / "grid.json"
+        grid.write_text(json.dumps(GRID), encoding="utf-8")
+        command = [
+            sys.executable,
+            "-m",
+            "accounting.cli",
+            "probe",
+            "run",
+            *PROBE,
+            "--grid",
+            str(grid),
+            "--out",
+            str(out),
+        ]
         if subprocess.run(command, check=False).returncode or not out.exists():
             raise ConfigurationError("the probe did not measure a curve; it needs torch: make demo PROBE=1 installs it")
         result = json.loads(out.read_text(encoding="utf-8"))
     curve = result.pop("curve")
+    if curve is None:
+        raise ConfigurationError("the machine was too busy to measure: no curve fits; try again when it is idle")
     result.pop("samples", None)
-    return json.dumps({**curve, "curve_id": f"{curve['curve_id']}-{datetime.now(UTC):%Y%m%dT%H%M%S}", "source": result})
+    return json.dumps({**curve, "source": result})
 
 
 def prepare(curve_file: str, month: date, until: date) -> None:
