@@ -56,7 +56,7 @@ def visits(journal: Path) -> int:
 def test_a_killed_sweep_goes_on_and_measures_nothing_twice(tmp_path: Path) -> None:
     journal, slow = tmp_path / "curve.json.journal.jsonl", {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command(tmp_path), env=slow, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while visits(journal) < 5 and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.002)
     process.send_signal(signal.SIGKILL)
@@ -64,7 +64,7 @@ def test_a_killed_sweep_goes_on_and_measures_nothing_twice(tmp_path: Path) -> No
     before = journal.read_bytes()
     whole = before[: before.rfind(b"\n") + 1]
     assert 5 <= visits(journal) < VISITS
-    done = subprocess.run(command(tmp_path), env=slow, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command(tmp_path), env=slow, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert not journal.exists()
     result = read_result(tmp_path / "curve.json")
