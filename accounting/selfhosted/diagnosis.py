@@ -91,8 +91,9 @@ def diagnose(
 
 
 def batches(curve: Curve, pool: Pool, workload: Workload, targets: Targets) -> tuple[int, int] | None:
-    """(R*, R_free) at the workload's mean prompt; None for a table, and where no batch holds targets or cache."""
-    if not isinstance(curve, StepCurve):
+    """(R*, R_free) at the workload's mean prompt; None for a table, where no batch holds targets or cache, and for a pool of
+    prompts alone, whose steps are full by tokens."""
+    if not isinstance(curve, StepCurve) or pool.role == "prefill":
         return None
     context = max(1, round(float(workload.context_tokens.mean())))
     free = best_batch(

@@ -97,3 +97,12 @@ def test_the_cache_holds_fewer_than_the_targets_allow() -> None:
     assert batches(CURVE, replace(POOL, kv_capacity_tokens=5_250), workload(), targets) == (5, 9)
     assert batches(CURVE, POOL, workload(), targets) == (9, 9)
     assert batches(CURVE, replace(POOL, kv_capacity_tokens=1_000), workload(), targets) is None
+    assert batches(CURVE, replace(POOL, role="prefill"), workload(), targets) is None
+
+
+def test_a_pool_of_prompts_alone_is_told_by_prefill_and_idle_time() -> None:
+    """2 s of prompts in 10 s of which 7 were idle: 1 s is gap; empty places of a batch mean nothing there."""
+    spent = Spent(2.0, 2.0, 1.5, 0.0, 0.5, 0.0, 50.0, 50.0)
+    told = diagnose(CURVE, spent, 10_000_000, 7_000_000, workload(), None, None)
+    assert [told.prefill, told.decode, told.kv, told.arrivals, told.gap] == [2 * SECOND, 0, None, 7 * SECOND, SECOND]
+    assert told.bound == "arrivals"
