@@ -9,6 +9,7 @@ from accounting.cli.explain import explain as command
 from accounting.ledger.explain import explain
 from accounting.ledger.read import charge_of
 from accounting.ledger.settle import settle
+from api.schemas_explain import Explanation
 from tests.accounting.ledger.pool_world import PoolWorld, request
 from tests.conftest import Database
 
@@ -48,6 +49,15 @@ def test_a_settled_charge_shows_its_seconds_and_its_part_of_the_bill(world: Pool
     assert (hour["replica_seconds"], hour["in_flight_seconds"]) == (3_600.0, 8.1)
     assert found["outcome"]["effective_cost"] == "0.002833790520714"
     assert (found["estimate"], found["outcome"]["list_cost"]) == (None, None)
+
+
+@pytest.mark.parametrize("event_id", ["A", "B", "C"])
+def test_the_api_answers_with_the_same_keys(world: PoolWorld, event_id: str) -> None:
+    found = explain(world.database.app, world.tenant, event_id)
+    shown = Explanation.model_validate(found).model_dump(by_alias=True, mode="json")
+    for part, answered in zip(found["pools"], shown["pools"], strict=True):
+        assert set(part) == set(answered)
+        assert set(part["pool_hour"]) == set(answered["pool_hour"])
 
 
 def test_the_charge_that_is_read_back_is_the_attributed_cost(world: PoolWorld) -> None:
