@@ -156,12 +156,14 @@ def source(answer: Answer, name: str, downloads: bool = True, at: Any = st) -> N
         st.markdown("This URL returns them to anyone with a key of your tenant:")
         st.code(f"curl -H \"Authorization: Bearer $TOKENCOGS_KEY\" '{answer.url}'", language="sh", wrap_lines=True)
     if downloads:
-        path, _, query = answer.url.removeprefix(reader().api.address.public_url).partition("?")
+        # A file is fetched when its button is pressed, in a thread that knows no session.
+        api = reader().api
+        path, _, query = answer.url.removeprefix(api.address.public_url).partition("?")
         joined = f"{path}?{query}&" if query else f"{path}?"
         _buttons(
             name,
-            lambda: reader().api.file(f"{joined}format=csv"),
-            lambda: reader().api.file(f"{joined}format=xlsx"),
+            lambda: api.file(f"{joined}format=csv"),
+            lambda: api.file(f"{joined}format=xlsx"),
             at,
         )
 
