@@ -15,7 +15,9 @@ import msgspec
 import torch
 
 from probe.curve.errors import CurveRefused
+from probe.curve.limits import use_of
 from probe.curve.schema import VERSION, Fit, ResultFile, Run, dump_result
+from probe.curve.setup_shape import measured_of, shape_of, widths
 from probe.fit.result import with_curve
 from probe.measure.ceilings import measure_ceilings
 from probe.measure.describe import device_info, engine_info, memory_info, model_info
@@ -138,9 +140,21 @@ def _said(result: ResultFile) -> list[str]:
     lost = sum(one.n == 0 for one in result.points)
     said = [f"{bad} of {len(result.samples)} samples are contaminated and in no point"] if bad else []
     said += [f"{lost} shapes have no clean sample and are in no fit"] if lost else []
+    beyond = beyond_own_tests(result)
+    said += [f"{beyond} points are faster than the device's own stream and GEMM tests"] if beyond else []
     if result.run.drift is not None and abs(result.run.drift) > _DRIFT:
         said.append(f"the reference point's time moved by {result.run.drift:+.1%} while measuring")
     return said
+
+
+def beyond_own_tests(result: ResultFile) -> int:
+    """Points that read or compute faster than the own stream and GEMM tests did: they aren't wrong (what they read lay in a processor's
+    cache, or somebody slowed the tests), but no ceiling stands beside them. 0 where shape, widths or tests aren't known."""
+    shape, ceiling, width = shape_of(result), measured_of(result), widths(result)
+    if shape is None or ceiling is None or width is None:
+        return 0
+    busy = [p for p in result.points if p.n > 0 and p.batch + p.new > 0]
+    return sum(use_of(point, shape, ceiling, *width).verdict == "impossible" for point in busy)
 
 
 def write(result: ResultFile, path: Path) -> None:
