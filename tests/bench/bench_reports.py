@@ -57,7 +57,7 @@ _VALUES = {
 }
 
 
-def _fill(owner: Engine, first: int, last: int) -> None:
+def fill(owner: Engine, first: int, last: int) -> None:
     """Event rows straight into the table: the report reads rollups, which are then built from the ledger."""
     names = [column.name for column in usage_events.columns]
     values = [
@@ -109,7 +109,7 @@ def run() -> dict[str, Any]:
     done = 0
     env = {"DATABASE_URL": server.app_url, "TOKENCOGS_OWNER_URL": server.owner_url}
     for size in SIZES:
-        _fill(owner, done + 1, size)
+        fill(owner, done + 1, size)
         done = size
         with engine_for(superuser).connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.execute(text("VACUUM (ANALYZE) rollup_15m, rollup_day"))
