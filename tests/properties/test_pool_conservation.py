@@ -18,7 +18,10 @@ pytestmark = pytest.mark.storage
 BEGIN = datetime(2026, 10, 1, 10, tzinfo=UTC)
 HOURS = ("01T10", "01T11")
 FEW = settings(
-    max_examples=4, phases=[Phase.generate], deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=4,
+    phases=[Phase.generate],
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 MANY = settings(FEW, max_examples=150)
 
