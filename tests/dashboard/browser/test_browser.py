@@ -15,7 +15,7 @@ from accounting.storage.engine import transaction
 from tests.dashboard.browser.reading import Reader
 from tests.dashboard.browser.stack import OCTOBER, Stack
 
-pytestmark = [pytest.mark.storage, pytest.mark.one_server, pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.storage, pytest.mark.one_server, pytest.mark.browser]
 
 TITLES = {
     "overview": "Overview",
