@@ -18,7 +18,7 @@ pytestmark = pytest.mark.storage
 BEGIN = datetime(2026, 10, 1, 10, tzinfo=UTC)
 HOURS = ("01T10", "01T11")
 FEW = settings(
-    max_examples=4,
+    max_examples=3,
     phases=[Phase.generate],
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
