@@ -65,7 +65,7 @@ def _fill(server: Running, made: Product) -> None:
 def read(product: Product, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     """Reads a page as somebody with a key does, with what the URL says."""
 
-    def page(view: str, scope: str = "admin", key: str | None = None, **url: str) -> AppTest:
+    def page(view: str, /, scope: str = "admin", key: str | None = None, **url: str) -> AppTest:
         monkeypatch.setenv("TOKENCOGS_API_URL", product.url)
         monkeypatch.setenv("TOKENCOGS_DASHBOARD_KEY", key or product.keys[scope])
         app = AppTest.from_string(SCRIPT.format(view=view), default_timeout=30)

@@ -32,6 +32,39 @@ def test_a_page_shows_no_error_and_the_url_of_its_figures(read: Read, product: P
         assert "tc_" not in url
 
 
+@pytest.mark.parametrize(
+    ("view", "url"),
+    [
+        *(
+            ("prices", {"view": tab, "model": "o3"})
+            for tab in ("history", "changes", "disagreements", "approvals", "impact")
+        ),
+        *(("administration", {"view": tab}) for tab in ("people", "plans", "policies")),
+        ("explorer", {"dim": "user_id", "split": "none"}),
+        ("explorer", {"dim": "month", "split": "feature", "charges": "1", "order": "time"}),
+        ("prices", {"view": "changes", "known_at": "2999-01-01"}),
+    ],
+    ids=str,
+)
+def test_each_part_of_a_page_is_drawn_from_its_link(read: Read, view: str, url: dict[str, str]) -> None:
+    app = read(view, **url)
+    assert not app.exception
+    assert not app.error
+    assert {name: app.query_params[name] for name in url} == url
+
+
+def test_the_policies_are_shown_and_stated_on_the_page(read: Read, product: Product) -> None:
+    app = read("administration", view="policies")
+    assert "cost_of_revenue" in shown(app)
+    next(one for one in app.selectbox if one.label == "Purpose").select("trial")
+    next(one for one in app.selectbox if one.label == "Statement line").select("internal")
+    next(one for one in app.button if one.label == "State").click().run()
+    assert "trial stands on internal from" in app.success[0].value
+    with product.client(product.keys["viewer"]) as client:
+        own = [row for row in client.get("/v1/policies/purposes").json()["purposes"] if row["own"]]
+    assert [(row["purpose"], row["statement_line"]) for row in own] == [("trial", "internal")]
+
+
 def test_the_overview_shows_the_months_figures(read: Read) -> None:
     app = read("overview")
     figures = {metric.label: metric.value for metric in app.metric}
