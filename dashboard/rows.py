@@ -62,6 +62,14 @@ def named(found: Iterable[Row], key: str, *details: str) -> list[Row]:
     ]
 
 
+def statement(answer: Answer, currency: str) -> list[Row]:
+    """Rows of one currency with the totals below what they are sums of: users' own requests, what is nobody's margin, all of it."""
+    apart = "not_user_facing"
+    own = of(answer.rows, billing_currency=currency)
+    below = [total(answer, "total_free_tier_in", currency), *of(own, row=apart), total(answer, "total", currency)]
+    return [*(row for row in own if row["row"] != apart), *(row for row in below if row is not None)]
+
+
 def chosen(every: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[dict[str, str]]:
     """Of a report's columns those that are named, in the order of the names."""
     known = {column["name"]: dict(column) for column in every}

@@ -120,7 +120,7 @@ def distribution(
         )
         for column, name, colour, shape in ((lost, "losing money", LOSS, "/"), (count, "all subscribers", GAIN, ""))
     ]
-    unused = [f"{row[count]:,} used nothing and are not drawn" for row in rows if row[low] == 0]
+    unused = [f"{row[count]:,} used nothing" for row in rows if row[low] == 0]
     made = figure(reversed(traces), ". ".join([titles[0], *unused]), titles[1], barmode="overlay")
     made.update_xaxes(type="log", dtick=1)
     for number, mark in enumerate(mark for mark in marks if mark.at is not None and float(mark.at) > 0):

@@ -66,7 +66,9 @@ def _block(answer: Answer, currency: str) -> None:
     )
     plot.draw(drawing, f"plans-{currency}", "Revenue, provider cost and gross margin by plan")
     frame.table(
-        rows.named([*own, inside], "plan"), rows.chosen(answer.data["columns"], _STATEMENT), f"Plans, {currency}"
+        rows.named(rows.statement(answer, currency), "plan"),
+        rows.chosen(answer.data["columns"], _STATEMENT),
+        f"Plans, {currency}",
     )
     _use(answer, currency)
     _losing(answer, currency)

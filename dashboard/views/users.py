@@ -72,7 +72,6 @@ def page() -> None:
 
 
 def _table(answer: Answer, currency: str, key: str, by: str) -> None:
-    own = rows.of(answer.rows, billing_currency=currency)
     totals = {kind: rows.total(answer, kind, currency) for kind in ("total_free_tier_in", "total_free_tier_out")}
     inside, outside = totals["total_free_tier_in"], totals["total_free_tier_out"]
     if inside is None or outside is None:
@@ -87,7 +86,7 @@ def _table(answer: Answer, currency: str, key: str, by: str) -> None:
         "gross_margin_free_tier_out_pct", outside["gross_margin_pct"], "percent", title="Without free tier, %", at=at[3]
     )
     shown = [{"name": key, "kind": "text", "label": by}, *rows.chosen(answer.data["columns"], _MONEY)]
-    listed = [dict(row) for row in rows.named([*own, inside], key)]
+    listed = [dict(row) for row in rows.named(rows.statement(answer, currency), key)]
     if key == "user_id":
         shown.insert(3, _DAYS)
         _draw_days(listed, currency)

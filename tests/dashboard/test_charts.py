@@ -183,7 +183,7 @@ def test_a_distribution_has_bars_from_edge_to_edge_and_losers_inside() -> None:
     assert (list(every.x), list(every.width), every.offset, list(every.y)) == ([1.0, 2.0], [1.0, 3.0], 0, [5, 3])
     assert (lost.name, list(lost.y)) == ("losing money", [1, 3])
     assert (list(mark.x), mark.name) == ([3.5, 3.5], "break-even: 3.5")
-    assert made.layout.xaxis.title.text == "Requests. 7 used nothing and are not drawn"
+    assert made.layout.xaxis.title.text == "Requests. 7 used nothing"
 
 
 def test_a_sparkline_runs_from_the_lowest_to_the_highest_with_holes() -> None:
