@@ -54,6 +54,10 @@ def _parse(line: int, cells: dict[str, str]) -> ImportedCost:
             raise InvalidInput("until", until, f"must be after from {since}")
         end_us = us(end)
     gpu_hours = cells.get("gpu_hours") or None
+    if gpu_hours is not None and hour is None:
+        raise InvalidInput(
+            "gpu_hours", gpu_hours, "is for a row of one hour; a longer period takes them from the schedule"
+        )
     amount = exact("cost", cells["cost"])
     if amount < 0:
         raise InvalidInput("cost", cells["cost"], "can't be negative")

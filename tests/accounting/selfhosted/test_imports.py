@@ -180,6 +180,15 @@ def test_a_longer_period_follows_the_scheduled_gpu_time_inside_it() -> None:
     assert [(hour.hour_us - FIVE, from_line(hour.amount)) for hour in hours] == [(0, Decimal(1)), (HOUR_US, Decimal(2))]
 
 
+def test_the_gpu_time_of_a_longer_period_is_the_schedules() -> None:
+    scheduled = [Scheduled("chat", "a", None, 1, FIVE, FIVE + 2 * HOUR_US)]
+    stated = ImportedCost("chat", FIVE, FIVE + 2 * HOUR_US, Fraction(1), 7 * HOUR_US, "", 2)
+    assert [hour.gpu_us for hour in spread([stated], scheduled)[0]] == [HOUR_US, HOUR_US]
+    text = "pool,from,until,gpu_hours,cost,currency\nchat,2026-09-01,2026-09-02,7,1,USD\n"
+    [rejected] = read_cost_file(text, "bill.csv", "csv", {}).rejected
+    assert (rejected["field"], rejected["value"]) == ("gpu_hours", "7")
+
+
 def test_units_left_over_go_to_the_earlier_hours() -> None:
     scheduled = [Scheduled("chat", "a", None, 1, FIVE, FIVE + 3 * HOUR_US)]
     hours, _ = spread([_cost(3, "1")], scheduled)
