@@ -33,11 +33,11 @@ from accounting.storage.pools import statements
 from accounting.tenant import TenantContext
 
 SEVERAL = "the pool's settings changed in the period; its last ones are used"
-PARTLY = "of the period's {all} charged requests, {left} are left out: their cache hits are unknown"
+PARTLY = "of the period's {all} charged requests, {left} are left out of token counts: cache hits unknown, or the event is kept no more"
 _HOUR = "date_bin('1 hour', {moment}, timestamptz '2000-01-01 00:00:00+00')"
 _SECONDS = ("share", "prefill", "own_prefill", "own_decode", "shared", "expert")
 # The newest line of a request and hour says what it consists of; one that was taken back says nothing.
-_CHARGED = text(
+_SHARES = text(
     f"""
     WITH lines AS (
       SELECT DISTINCT ON (subject_id, subject_revision, hour) subject_id, subject_revision, details
@@ -45,21 +45,25 @@ _CHARGED = text(
             WHERE tenant = :tenant AND subject_kind = 'event' AND deployment = :pool AND basis = 'attributed'
               AND charge_period_start >= :since AND charge_period_start < :until) booked
       ORDER BY subject_id, subject_revision, hour, created_at DESC, charge_id DESC
-    ), used AS (
-      SELECT subject_id, subject_revision, sum((details->>'steps')::float8) AS steps,
-             sum((details->>'steps')::float8 / (details->>'mean_batch')::float8) AS step_shares,
-             {", ".join(f"sum((details->>'{name}_seconds')::float8) AS {name}" for name in _SECONDS)}
-      FROM lines WHERE details->>'share_seconds' IS NOT NULL GROUP BY 1, 2
     )
-    SELECT used.*, e.cache_read_known AS known, e.cache_read_tokens AS cached, e.output_tokens AS output,
+    SELECT subject_id, subject_revision,
+           {", ".join(f"sum((details->>'{name}_seconds')::float8) AS {name}" for name in _SECONDS)},
+           sum((details->>'steps')::float8) AS steps,
+           sum((details->>'steps')::float8 / (details->>'mean_batch')::float8) AS step_shares
+    FROM lines WHERE details->>'share_seconds' IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
+    """
+)
+# Read apart from the shares: joined by a planner without statistics, a month could take hours.
+_TOKENS = text(
+    f"""
+    SELECT e.event_id, e.revision, e.cache_read_known AS known, e.cache_read_tokens AS cached, e.output_tokens AS output,
            {_HOUR.format(moment="e.occurred_at")} AS hour,
            coalesce(e.context_tokens, e.uncached_input_tokens + e.cache_read_tokens + e.cache_write_5m_tokens
              + e.cache_write_1h_tokens + e.cache_write_30m_tokens + e.cache_write_12h_tokens + e.cache_write_tokens) AS context
-    FROM used JOIN usage_events e
-      ON e.tenant = :tenant AND e.event_id = used.subject_id AND e.revision = used.subject_revision
-    WHERE e.occurred_at >= CAST(:since AS timestamptz) - interval '1 day'
+    FROM usage_events e
+    WHERE e.tenant = :tenant AND (e.deployment = :pool OR e.prefill_deployment = :pool)
+      AND e.occurred_at >= CAST(:since AS timestamptz) - interval '1 day'
       AND e.occurred_at < CAST(:until AS timestamptz) + interval '1 day'
-    ORDER BY used.subject_id
     """
 )
 
@@ -159,25 +163,34 @@ def control(engine: Engine, context: TenantContext, query: ReportQuery, facts: S
 
 def _charged(
     connection: Connection, context: TenantContext, pool: str, since: datetime, until: datetime
-) -> Sequence[Any]:
-    return connection.execute(_CHARGED, {"tenant": context.tenant, "pool": pool, "since": since, "until": until}).all()
+) -> list[tuple[Any, Any]]:
+    """(shares, tokens) of each request charged, in the order of their ids; tokens None where the event itself is kept no more."""
+    asked = {"tenant": context.tenant, "pool": pool, "since": since, "until": until}
+    tokens = {(row.event_id, row.revision): row for row in connection.execute(_TOKENS, asked)}
+    shares = connection.execute(_SHARES, asked)
+    return [(row, tokens.get((row.subject_id, row.subject_revision))) for row in shares]
 
 
 def _facts(
-    engine: Engine, context: TenantContext, stated: Sequence[PoolSettings], hours: Sequence[Any], charged: Sequence[Any]
+    engine: Engine,
+    context: TenantContext,
+    stated: Sequence[PoolSettings],
+    hours: Sequence[Any],
+    charged: Sequence[tuple[Any, Any]],
 ) -> PoolFacts:
     last = hours[-1]
     begun = [one for one in stated if one.effective_from < last.hour]
     settings = in_force(stated, last.hour) or (begun or list(stated))[-1]
     curve = load_curve(json.dumps(curve_file(engine, context, last.curve_id)))
-    known = [row for row in charged if row.known and 0 <= row.cached <= row.context and row.context > 0]
+    events = [row for _, row in charged if row is not None]
+    known = [row for row in events if row.known and 0 <= row.cached <= row.context and row.context > 0]
     notes = list(notes_of(curve, False))
     if len({(row.curve_id, row.policy) for row in hours}) > 1 or last.curve_id != settings.curve_id:
         notes.append(SEVERAL)
     if len(known) < len(charged):
         notes.append(PARTLY.format(all=len(charged), left=len(charged) - len(known)))
     came: dict[datetime, int] = {}
-    for row in charged:
+    for row in events:
         came[row.hour] = came.get(row.hour, 0) + 1
     return PoolFacts(
         settings=settings,
@@ -186,7 +199,7 @@ def _facts(
         hours=len(hours),
         capacity_us=sum(row.capacity_us for row in hours),
         idle_us=sum(row.idle_us for row in hours),
-        spent=_spent(charged),
+        spent=_spent([row for row, _ in charged]),
         requests=len(charged),
         workload=_workload(known) if known else None,
         busiest=max(came.values(), default=0) / 3_600,
