@@ -14,6 +14,7 @@ from probe.fit.model import Experts
 from probe.measure.journal import Journal
 from probe.measure.plan import GridFile, Limits, auto_grid, refine, shapes_of
 from probe.measure.shapes import Shape, decode, mixed, prefill
+from probe.measure.summary import points_of
 from probe.measure.sweep import REFERENCE_ROUND, Settings, held_out_error, sweep
 from tests.probe.fit.points import DENSE
 
@@ -66,6 +67,12 @@ def test_a_grid_that_the_terms_follow_ends_after_its_rounds(tmp_path: Path) -> N
     assert counts[REFERENCE] == 8  # 13 others a round: first, after the fifth and tenth, last; two rounds
 
 
+def test_the_reference_stands_first_after_every_fifth_and_last(tmp_path: Path) -> None:
+    """Thirteen others a round, in fives: places 0, 6, 12 and 16."""
+    _, journal = run(Bench(), tmp_path)
+    assert [v.key[2] for v in journal.visits if v.key[1] == 0 and v.shape.shape() == REFERENCE] == [0, 6, 12, 16]
+
+
 def test_rounds_are_interleaved_and_drawn_differently(tmp_path: Path) -> None:
     _, journal = run(Bench(), tmp_path)
     first, second = ([v.shape.shape() for v in journal.visits if v.key[1] == number] for number in (0, 1))
@@ -99,6 +106,21 @@ def test_batches_are_added_beside_the_worst_one_at_all_contexts(tmp_path: Path) 
     assert {decode(8, 16), decode(8, 64), decode(8, 256)} <= set(journal.plans[1])
     assert not set(journal.plans[1]) & set(GRID)
     assert "not reached" in notes[-1]
+
+
+def test_the_batch_predicted_worst_comes_first() -> None:
+    """Batch 64 takes half as much again; between it and 16 lies 32."""
+    shapes = [decode(b, s) for b in (1, 4, 16, 64) for s in (16, 256)] + [prefill(16), prefill(64, 64)]
+    points = points_of(
+        [
+            (
+                shape,
+                Sample(kind=shape.kind, seconds=seconds(DENSE, shape) * (1.5 if len(shape.contexts) == 64 else 1.0)),
+            )
+            for shape in shapes
+        ]
+    )
+    assert refine(points, Experts())[:2] == [decode(32, 16), decode(32, 256)]
 
 
 def test_contexts_are_added_where_no_batch_lies_between() -> None:
