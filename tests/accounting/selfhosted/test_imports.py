@@ -70,6 +70,10 @@ def test_without_a_tag_the_resource_decides() -> None:
     assert [(left.line, left.reason, left.resource) for left in found.left_out] == [(3, "no_pool", "i-0def")]
 
 
+def test_the_tag_goes_before_the_resource() -> None:
+    assert [cost.pool_id for cost in _focus({"ResourceId": "i-0abc"}, resources={"i-0abc": "other"}).costs] == ["chat"]
+
+
 @pytest.mark.parametrize(
     "written", ["2026-09-01 05:00:00", "2026-09-01 05:00:00 UTC", "2026-09-01T07:00:00+02:00", "2026-09-01T05:00Z"]
 )

@@ -114,6 +114,13 @@ def test_a_replica_stated_late_takes_the_unused_hour_back(database: Database, te
     assert _ledger(database, tenant) == 0
 
 
+def test_hours_older_than_two_days_stay_as_they_were_billed(database: Database, tenant: TenantContext) -> None:
+    list(_run(database, tenant))
+    pools.record_member(database.app, tenant, Membership("chat", "r1", DAY, rate_id="res"), "test")
+    list(_run(database, tenant, DAY + timedelta(days=3)))
+    assert _ledger(database, tenant) == 3
+
+
 def test_another_amount_books_the_difference(database: Database, tenant: TenantContext) -> None:
     list(_run(database, tenant))
     gpu_rates.record_rate(database.app, tenant, _reserved("96"), "test")
