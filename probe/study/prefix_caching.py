@@ -19,7 +19,7 @@ QUESTION = "does a cached prefix save prefill, not decode?"
 def contrasts(lab: Lab) -> list[Contrast]:
     """The same length of prompt, found in the cache but for its last block, and not found."""
     length = lab.size.long // BLOCK * BLOCK
-    output = max(4, lab.size.steps)
+    output = 4 * lab.size.steps
     engine = lab.engine(lab.model(), 3 * (length + output + BLOCK) // BLOCK * BLOCK, caching=True)
     shared = lab.tokens(length - BLOCK)
 
