@@ -5,6 +5,7 @@ from dashboard.charts.frame import nothing
 from dashboard.charts.heat import heat
 from dashboard.charts.lines import lines, lorenz
 from dashboard.charts.spark import spark
+from dashboard.charts.steps import steps
 from dashboard.charts.waterfall import waterfall
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "spark",
     "stacked",
     "stacked_columns",
+    "steps",
     "waterfall",
 ]

@@ -83,8 +83,7 @@ def _history() -> None:
     if dated:
         known = [{**row, "of": f"{row['seller']} {row['service_tier']} {row['list_source']}"} for row in dated]
         known.sort(key=lambda row: str(row["effective_from"]))
-        made = charts.lines(known, "effective_from", "output", "of", ("in force from", "per million output tokens"))
-        made.update_traces(line_shape="hv")
+        made = charts.steps(known, "effective_from", "output", "of", ("in force from", "per million output tokens"))
         plot.draw(made, "price-history", f"Output price of {model} over time")
     else:
         st.caption("No source dates a change of this price: the rows below hold for all time.")
