@@ -11,7 +11,8 @@ class PurposeBody(Answer):
     """On which line of the statement the cost of a purpose stands from a day on."""
 
     purpose: str = Field(
-        description="production, free, trial, eval, internal, training, pool_idle, pool_gap or unused_capacity", examples=["free"]
+        description="production, free, trial, eval, internal, training, pool_idle, pool_gap or unused_capacity",
+        examples=["free"],
     )
     statement_line: str = Field(
         description="cost_of_revenue, research_and_development, sales_and_marketing or internal",
