@@ -18,6 +18,16 @@ _TOPICS = {
 }
 _GRAINS = {"day": "Day", "month": "Month", "hour": "Hour"}
 _BILL = ("pool", "period", "bill", "direct", "gap", "idle", "underfill", "utilisation_pct", "calibration", "requests")
+_LEFT_OUT = {
+    "row",
+    "billing_currency",
+    "notes",
+    "curve_id",
+    "uncached_input_tokens",
+    "cached_input_tokens",
+    "output_tokens",
+}
+"""Columns that the files have and a page has no room for."""
 _PARTS = ("direct", "gap", "idle")
 _NO_POOL = (
     "No pool has a settled hour in this period",
@@ -117,9 +127,7 @@ def _diagnosis() -> None:
 
 def _statement(answer: Answer, currency: str, title: str) -> None:
     own = rows.of(answer.rows, billing_currency=currency)
-    frame.table(
-        own, [one for one in answer.data["columns"] if one["name"] not in ("row", "notes")], f"{title}, {currency}"
-    )
+    frame.table(own, [one for one in answer.data["columns"] if one["name"] not in _LEFT_OUT], f"{title}, {currency}")
 
 
 def _beside(answer: Answer, names: Sequence[str]) -> None:

@@ -14,22 +14,24 @@ from datetime import date
 from pathlib import Path
 
 import httpx
+import pytest
 
-from accounting.demo import workload
+from accounting.demo import hosted, pool, workload
 from accounting.demo.api import connected
 from accounting.demo.load import put_plans, send_events
 from accounting.storage.tenants import create_key, create_tenant
-from api.routes.curves import EXAMPLE_CURVE
 from tests.conftest import Database
 from tests.events import event
-from tests.served import free_port, served
+from tests.served import Served, free_port
 
 MONTHS = ((date(2026, 9, 1), 400), (date(2026, 10, 1), 1_200))
 """Month -> requests; October is the newest, so pages open with it."""
 SOLD_EVERY = 6
 """Part of the demo's subscriptions that is made: each is a request of its own."""
+POOL_FROM, POOL_UNTIL = date(2026, 10, 1), date(2026, 10, 8)
+"""When the product's own machine runs; each of its hours is settled."""
 OCTOBER = {"from": "2026-10-01", "to": "2026-11-01"}
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 
 
 @dataclass(frozen=True)
@@ -62,31 +64,39 @@ def stack(database: Database, folder: Path) -> Iterator[Stack]:
     for tenant in ("demo", "globex"):
         create_tenant(database.owner, tenant, tenant.capitalize())
         keys.append(create_key(database.owner, tenant, "admin"))
-    with served(database.env, folder) as api, dashboard(api.url, folder) as url:
+    with _environment(database), _api(database, folder) as api, dashboard(api.url, folder) as url:
         made = Stack(api.url, url, keys[0], keys[1], database)
         _fill(made)
         yield made
 
 
+@contextmanager
+def _api(database: Database, folder: Path) -> Iterator[Served]:
+    server = Served(database.env, free_port(), folder / "serve.log")
+    try:
+        server.wait_ready(START_SECONDS)
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def _environment(database: Database) -> Iterator[None]:
+    """The demo's own functions work on the environment's database."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in database.env.items():
+            patch.setenv(name, value)
+        yield
+
+
 def _fill(made: Stack) -> None:
     with connected(made.api, made.key) as api:
         months = [workload.make(month, requests, 1) for month, requests in MONTHS]
+        pool.prepare(hosted.measured(), POOL_FROM, POOL_UNTIL)
         for month in months:
             put_plans(api, replace(month, subscriptions=month.subscriptions[::SOLD_EVERY]))
             assert send_events(api, month).rejected == 0
-    headers = {"Authorization": f"Bearer {made.key}"}
-    measured = [
-        {
-            "kind": "decode",
-            "seconds": 0.005 + batch * (1e-5 + context * 4e-8),
-            "batch": batch,
-            "context_sum": batch * context,
-        }
-        for batch in (1, 8, 64)
-        for context in (128, 4096)
-    ]
-    curve = {**EXAMPLE_CURVE, "source": {"points": measured}, "errors": {"mape": 0.031, "bias": -0.004}}
-    httpx.post(f"{made.api}/v1/curves", json=curve, headers=headers, trust_env=False).raise_for_status()
+    pool.bill_and_settle(POOL_FROM, POOL_UNTIL)
     secret = [event("g1", occurred_at="2026-10-07T10:00:00Z", user_id="globex-secret-user")]
     headers = {"Authorization": f"Bearer {made.other}"}
     httpx.post(f"{made.api}/v1/usage/events", json=secret, headers=headers, trust_env=False).raise_for_status()

@@ -77,6 +77,22 @@ def test_plans_steps_and_workload_are_the_apis_to_the_last_digit(reader: Reader,
         assert wanted == {name: amount for name, amount in said.items() if name in wanted}
 
 
+def test_a_pools_bill_is_the_apis_and_its_curve_is_drawn(reader: Reader, made: Stack) -> None:
+    report = made.get("/v1/reports/pool-bill", **OCTOBER, group_by="pool,day").json()
+    (total,) = report["totals"]
+    reader.follow("Self-hosted")
+    assert reader.metric("Bill") == cents(total["bill"])
+    said = {row["Period"]: row["Idle"] for row in reader.table("Pools' bills")}
+    assert {row["period"]: f"{row['idle']} USD" for row in report["rows"]}.items() <= said.items()
+    for topic, title in (("token", "What a token costs"), ("buy", "Make or buy"), ("curve", "Measured curves")):
+        reader.choose("Show", title, f"topic={topic}")
+        reader.drawn()
+        if topic != "buy":  # nobody sells the demo's model
+            expect(reader.page.get_by_test_id("stPlotlyChart").first).to_be_visible()
+        reader.picture(f"selfhosted-{topic}")
+    reader.choose("Show", "The bill: busy and idle", "topic=bill")
+
+
 def test_a_filter_lives_in_the_link_and_another_reader_sees_the_same(
     reader: Reader, window: Reader, made: Stack
 ) -> None:
