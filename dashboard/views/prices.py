@@ -163,11 +163,10 @@ def _decided(verb: str, label: str, ids: list[str]) -> str:
 
 
 def _used() -> list[str]:
-    """Priced models of the period, the dearest first."""
-    answer = frame.report("explore", group_by="model", limit="50", currency=None)
-    return list(
-        dict.fromkeys(str(row["model"]) for row in answer.rows if row["model"] and row["effective_cost"] is not None)
-    )
+    """Priced models of the period, the dearest first; own machines have a bill and no price."""
+    answer = frame.report("explore", group_by="model,deployment", limit="50", currency=None)
+    bought = [row for row in answer.rows if row["model"] and not row["deployment"]]
+    return list(dict.fromkeys(str(row["model"]) for row in bought if row["effective_cost"] is not None))
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
