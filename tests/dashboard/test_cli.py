@@ -20,7 +20,12 @@ from tests.served import free_port
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "example.com"])
-def test_a_key_for_every_reader_is_refused_where_others_could_reach_it(host: str) -> None:
+def test_a_key_for_every_reader_is_refused_where_others_could_reach_it(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        os, "execve", lambda *_: pytest.fail("it began to serve")
+    )  # else this process would become the server
     done = CliRunner().invoke(dashboard, ["--host", host], env={"TOKENCOGS_DASHBOARD_KEY": "tc_acme_x"})
     assert done.exit_code == 2
     assert f"--host {host}: TOKENCOGS_DASHBOARD_KEY would sign everybody in" in done.output
