@@ -39,11 +39,7 @@ _COUNTS = (
 )
 _SUMMED = ", ".join(_COUNTS)
 _NEGATED = ", ".join(f"-{name}" for name in _COUNTS)
-# What is settled again reverses lines of a pool: those have no price row, and name the pool.
-_COMPONENT = (
-    "CASE WHEN subject_kind = 'pool_hour' AND user_id IS NULL THEN 'idle' WHEN basis = ANY(:self_hosted) "
-    "OR basis = 'reversal' AND sku_price_id IS NULL AND deployment IS NOT NULL THEN 'self_hosted' END"
-)
+_COMPONENT = "CASE WHEN subject_kind = 'pool_hour' AND user_id IS NULL THEN 'idle' WHEN basis = ANY(:self_hosted) THEN 'self_hosted' END"
 _DAY = "({moment} AT TIME ZONE :tz)::date"
 _WHO = "coalesce(user_id, '') AS user_id, coalesce(account_id, '') AS account_id"
 
