@@ -55,7 +55,7 @@ def cell(value: Any, kind: str, currency: str | None, exact: bool = False) -> tu
         return (money.exactly if exact else money.amount)(value, currency), money.exactly(value, currency)
     if value is None:
         return money.UNKNOWN, "not known" if kind in _NUMERIC else ""
-    text = str(value)
+    text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
     if kind == "percent":
         return (f"{text} %" if exact else money.percent(text)), f"{text} %"
     shown = _BRIEF.get(kind)

@@ -56,6 +56,7 @@ def test_each_part_of_a_page_is_drawn_from_its_link(read: Read, view: str, url: 
 def test_the_policies_are_shown_and_stated_on_the_page(read: Read, product: Product) -> None:
     app = read("administration", view="policies")
     assert "cost_of_revenue" in shown(app)
+    assert 'title="no">no<' in shown(app)  # none of them is the tenant's own
     next(one for one in app.selectbox if one.label == "Purpose").select("trial")
     next(one for one in app.selectbox if one.label == "Statement line").select("internal")
     next(one for one in app.button if one.label == "State").click().run()
