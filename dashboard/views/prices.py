@@ -164,8 +164,8 @@ def _decided(verb: str, label: str, ids: list[str]) -> str:
 
 def _used() -> list[str]:
     """Priced models of the period, the dearest first; own machines have a bill and no price."""
-    answer = frame.report("explore", group_by="model,deployment", limit="50", currency=None)
-    bought = [row for row in answer.rows if row["model"] and not row["deployment"]]
+    answer = frame.report("explore", group_by="model,seller", limit="50", currency=None)
+    bought = [row for row in answer.rows if row["model"] and row["seller"] and row["seller"] != "self-hosted"]
     return list(dict.fromkeys(str(row["model"]) for row in bought if row["effective_cost"] is not None))
 
 
