@@ -11,12 +11,15 @@ COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
 
 
 def measures(costs: tuple[str, ...] = COSTS, *, rated: bool = False) -> str:
-    """SQL of the sums of rollup rows that `Sums` adds, named as it expects them; `rated`: of cost x rate (convert.py, JOIN)."""
+    """SQL of the sums of lines or of rollup rows that `Sums` adds, named as it expects them; `rated`: of cost x rate (convert.py, JOIN).
+
+    A cost that none of the lines has adds nothing: pools have no list price, what is unpriced is told by its status.
+    """
     sums = [
         "sum(events)::bigint AS events",
         "sum(uncached_input_tokens + cache_read_tokens + cache_write_tokens)::bigint AS input_tokens",
         "sum(output_tokens)::bigint AS output_tokens",
-        *(f"coalesce(sum({name} * rate), 0) AS {name}" if rated else f"sum({name}) AS {name}" for name in costs),
+        *(f"coalesce(sum({name}{' * rate' if rated else ''}), 0) AS {name}" for name in costs),
     ]
     return ", ".join(sums)
 
