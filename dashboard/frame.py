@@ -142,7 +142,9 @@ def metric(
     help_ = f"{define(name) or ''}\n\nExactly: {exact}".strip()
     # Streamlit knows a fall by its ASCII sign.
     told = None if delta is None else delta.replace("\N{MINUS SIGN}", "-")
-    at.metric(title or label(name), shown, delta=told, delta_color=delta_color, help=help_, border=True)
+    at.metric(
+        title or label(name), shown, delta=told, delta_color=delta_color, help=help_, border=True, height="stretch"
+    )
 
 
 def source(answer: Answer, name: str, downloads: bool = True, at: Any = st) -> None:

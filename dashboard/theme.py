@@ -34,9 +34,14 @@ FLAGS = {
 }
 """Streamlit's options, given on its command line so that no file has to lie anywhere. Tracebacks stay in the log."""
 
+# A shadow stands at a side of a table where more of it is hidden: the paper that covers it scrolls away with the table's own end.
 CSS = """
 <style>
-.tc-table {width: 100%; overflow-x: auto; max-height: 34rem; overflow-y: auto;}
+.tc-table {width: 100%; overflow-x: auto; max-height: 34rem; overflow-y: auto; --tc-paper: #FFFFFF;
+  background: linear-gradient(to right, var(--tc-paper) 40%, transparent) left / 2.5rem 100% no-repeat local,
+    linear-gradient(to left, var(--tc-paper) 40%, transparent) right / 2.5rem 100% no-repeat local,
+    linear-gradient(to right, rgba(128,128,128,0.45), transparent) left / 0.9rem 100% no-repeat scroll,
+    linear-gradient(to left, rgba(128,128,128,0.45), transparent) right / 0.9rem 100% no-repeat scroll;}
 .tc-table table {border-collapse: collapse; width: 100%; font-size: 0.875rem;}
 .tc-table caption {text-align: left; font-weight: 600; padding: 0.25rem 0;}
 .tc-table th, .tc-table td {padding: 0.3rem 0.6rem; border-bottom: 1px solid rgba(128,128,128,0.3); white-space: nowrap;}
@@ -49,6 +54,6 @@ CSS = """
 .tc-table td.text {max-width: 22rem; overflow: hidden; text-overflow: ellipsis;}
 .tc-table td.prose {white-space: normal; min-width: 14rem;}
 .tc-table td.neg {color: #B34700;}
-@media (prefers-color-scheme: dark) {.tc-table td.neg {color: #FF9B5E;}}
+@media (prefers-color-scheme: dark) {.tc-table {--tc-paper: #11161C;} .tc-table td.neg {color: #FF9B5E;}}
 </style>
 """

@@ -31,8 +31,8 @@ def symbol(number: int) -> str:
 
 
 def pattern(number: int) -> str:
-    """The filling of the n-th bar."""
-    return PATTERNS[number % len(PATTERNS)]
+    """The filling of the n-th bar; moved on by one where colours begin anew, so that two bars are alike only after all pairs."""
+    return PATTERNS[(number + number // len(SERIES)) % len(PATTERNS)]
 
 
 def filling(shape: str) -> dict[str, Any]:

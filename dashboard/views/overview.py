@@ -66,7 +66,7 @@ def _figures(answer: Answer, currency: str) -> None:
 
 def _compare(name: str, period: rows.Row, change: rows.Row, currency: str, at: Any) -> None:
     relative = change[f"{name}_change_pct"]
-    told = None if relative is None else f"{money.percent(relative)} on the days before"
+    told = None if relative is None else f"{money.percent(relative)} vs before"
     worse: Literal["inverse", "normal"] = "inverse" if name == "cost_of_revenue" else "normal"
     frame.metric(name, period[name], currency=currency, at=at, delta=told, delta_color=worse)
 

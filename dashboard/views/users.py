@@ -29,6 +29,7 @@ _MONEY = (
     "events",
     "tokens",
 )
+_MARGIN = ("net_revenue", "provider_cost", "tools_cost", "self_hosted_cost", "gross_margin")
 _SPENT = (
     {"name": "feature", "kind": "text"},
     {"name": "model", "kind": "text"},
@@ -142,12 +143,12 @@ def _one(user: str) -> None:
     )
     st.header(user, anchor=False)
     for row in found.data["margin"]:
-        at = st.columns(4)
+        # All that the margin is made of, so that a reader can subtract.
+        at = [*st.columns(3), *st.columns(3)]
         currency = row["billing_currency"]
-        frame.metric("net_revenue", row["net_revenue"], currency=currency, at=at[0])
-        frame.metric("provider_cost", row["provider_cost"], currency=currency, at=at[1])
-        frame.metric("gross_margin", row["gross_margin"], currency=currency, at=at[2])
-        frame.metric("gross_margin_pct", row["gross_margin_pct"], "percent", at=at[3])
+        for place, name in zip(at, _MARGIN, strict=False):
+            frame.metric(name, row[name], currency=currency, at=place)
+        frame.metric("gross_margin_pct", row["gross_margin_pct"], "percent", at=at[5])
     for one in days.data["users"]:
         currency = one["billing_currency"]
         drawn = [

@@ -232,6 +232,12 @@ def test_series_differ_without_their_colour() -> None:
     assert len({colours.pattern(number) for number in range(8)}) == 8
 
 
+def test_a_ninth_bar_has_the_firsts_colour_and_another_filling() -> None:
+    assert (colours.series(8), colours.series(0)) == ("#0072B2", "#0072B2")
+    assert (colours.pattern(8), colours.pattern(0)) == ("/", "")
+    assert len({(colours.series(number), colours.pattern(number)) for number in range(64)}) == 64
+
+
 FIGURES = {
     "waterfall": lambda: charts.waterfall([], "step", "margin", ("a", "1"), ("b", "1"), "USD"),
     "lines": lambda: charts.lines(GRID, "batch", "tokens_per_second", "context", ("Batch", "Tokens a second")),

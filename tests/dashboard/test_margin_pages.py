@@ -54,6 +54,18 @@ def test_one_user_has_its_margin_its_spending_and_its_plan(read: Read) -> None:
     assert "s1" in page
 
 
+def test_one_users_tiles_are_all_that_its_margin_is_made_of(read: Read) -> None:
+    told = [(metric.label, metric.value) for metric in read("users", user="ada").metric]
+    assert told == [
+        ("Net revenue", "$20.00"),
+        ("Provider cost", "$0.0028"),
+        ("Tools cost", "$0.00"),
+        ("Self hosted cost", "$0.00"),
+        ("Gross margin", "$20.00"),
+        ("Gross margin %", "100.0 %"),
+    ]
+
+
 def test_a_user_that_nobody_knows_is_told_what_to_do(read: Read) -> None:
     assert "Not found" in read("users", user="nobody").error[0].value
 

@@ -16,10 +16,15 @@ from tests.dashboard.browser.stack import Stack, stack
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run")
 
 
+def found_browser() -> str | None:
+    """Path of the browser; None: there is none."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """Path of the browser."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = found_browser()
     if found is None and os.environ.get("CI"):
         pytest.fail("no chromium: apt-get install chromium")
     if found is None:

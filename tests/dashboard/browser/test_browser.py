@@ -138,6 +138,15 @@ def test_files_are_the_apis_and_a_chart_is_a_picture(reader: Reader, made: Stack
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
 
 
+def test_a_table_wider_than_its_page_has_a_shadow_where_more_is_hidden(reader: Reader) -> None:
+    reader.follow("Overview")
+    table = reader.page.get_by_role("region", name="The period, its complete days").first
+    assert table.evaluate("one => one.scrollWidth > one.clientWidth")
+    # The shadow stays at the table's edge, the paper that hides it moves with its content.
+    attached = table.evaluate("one => getComputedStyle(one).backgroundAttachment")
+    assert attached == "local, local, scroll, scroll"
+
+
 def test_two_tenants_never_meet(reader: Reader, window: Reader, made: Stack) -> None:
     window.open("/users", made.other)
     assert [row["User"] for row in window.table("Margins by user")][:1] == ["globex-secret-user"]
