@@ -62,6 +62,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
+	@echo 'installing into $(VENV): about two minutes, once'
 	$(PIP) install -qq -c constraints.txt -e '.[dashboard]'
 	@touch $@
 

@@ -68,6 +68,18 @@ def test_every_file_that_a_readme_names_is_there(readme: Path) -> None:
         assert (readme.parent / target).exists(), f"{readme.relative_to(ROOT)} links to {target}"
 
 
+@pytest.mark.parametrize("readme", ["README.md", "dashboard/README.md"])
+def test_pictures_are_there_as_wide_as_a_page_and_quick_to_load(readme: str) -> None:
+    path = ROOT / readme
+    shown = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", path.read_text(encoding="utf-8"))
+    assert len(shown) == 4
+    for name in shown:
+        picture = (path.parent / name).read_bytes()
+        # Width and height are the first two numbers of a PNG's header.
+        assert (picture[:8], int.from_bytes(picture[16:20], "big")) == (b"\x89PNG\r\n\x1a\n", 1280)
+        assert len(picture) < 150_000
+
+
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
 def test_every_package_has_a_readme(package: str) -> None:
     assert (ROOT / package / "README.md").exists()
