@@ -89,7 +89,7 @@ def test_only_the_database_may_write_and_only_to_its_volume(services: dict[str, 
 
 def test_ports_are_this_machines_own(services: dict[str, dict[str, Any]]) -> None:
     open_at = [
-        (name, port["host_ip"], port["published"], port["target"])
+        (name, port.get("host_ip"), port["published"], port["target"])
         for name, service in services.items()
         for port in service.get("ports", [])
     ]
