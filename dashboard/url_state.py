@@ -102,6 +102,9 @@ def period(periods: list[dict[str, Any]], at: Any = st) -> tuple[str, str]:
     start, end = _linked("from"), _linked("to")
     if start is not None or end is not None:
         _arrive(named, start or st.query_params.get("from", ""), end or st.query_params.get("to", ""))
+    elif "from" not in st.query_params and "written:from" in st.session_state:
+        # Another page, chosen in the menu: its URL is empty, and its widgets know nothing of a link.
+        _arrive(named, st.session_state["written:from"], st.session_state["written:to"])
     labels = {name: one["label"] for name, one in named.items()} | {CUSTOM: "Other days"}
     if st.session_state.get("period") not in labels:
         st.session_state["period"] = periods[0]["name"]
