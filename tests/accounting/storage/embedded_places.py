@@ -99,7 +99,12 @@ class Place:
         return found
 
     def wait_until_empty(self, seconds: float = 120.0) -> None:
-        wait_for(lambda: not self.processes(), seconds, "the server's processes to end")
+        try:
+            wait_for(lambda: not self.processes(), seconds, "the server's processes to end")
+        except AssertionError as error:
+            left = [f"{one.pid} {one.status()} {' '.join(one.cmdline())[:200]}" for one in self.processes()]
+            logs = [path.read_text("utf-8", "replace")[-2_000:] for path in sorted(self.data.glob("*.log"))]
+            raise AssertionError("\n".join([str(error), *left, *logs])) from None
 
 
 @contextmanager
