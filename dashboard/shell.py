@@ -39,7 +39,13 @@ def _choices() -> None:
     zones = {own: f"{own} (reporting zone)", "UTC": "UTC"} | {name: name for name in sorted(available_timezones())}
     zones[own] = f"{own} (reporting zone)"
     tz = url_state.choice(
-        "tz", "Time zone", zones, own, "Whose days and months are meant. Some reports know only one.", at
+        "tz",
+        "Time zone",
+        zones,
+        own,
+        "Whose days and months are meant. Some reports know only one.",
+        at,
+        everywhere=True,
     )
     money = {AS_BILLED: "As billed"} | {code: code for code in me["convertible"]}
     currency = url_state.choice(
@@ -49,6 +55,7 @@ def _choices() -> None:
         AS_BILLED,
         "Every day is converted at its own rate; the files name each. Rates come by `tokencogs fx import`.",
         at,
+        everywhere=True,
     )
     exact = url_state.flag("exact", "Every digit", "Show amounts unrounded, as the API sends them.", at)
     at.divider()

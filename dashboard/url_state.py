@@ -18,7 +18,13 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def choice(
-    name: str, label: str, options: Mapping[str, str], default: str | None = None, help: str | None = None, at: Any = st
+    name: str,
+    label: str,
+    options: Mapping[str, str],
+    default: str | None = None,
+    help: str | None = None,
+    at: Any = st,
+    everywhere: bool = False,
 ) -> str:
     """A selectbox bound to the URL parameter `name`.
 
@@ -26,9 +32,12 @@ def choice(
         options: value in the URL -> label; at least one.
         default: value where the URL says nothing usable; None: the first.
         at: container.
+        everywhere: the same on all pages: a page that the menu opens, whose URL is empty, goes on with what was chosen before.
     """
     key = f"url:{name}"
     linked = _linked(name)
+    if everywhere and name not in st.query_params:
+        linked = st.session_state.get(f"written:{name}")
     if linked is not None and linked in options:
         st.session_state[key] = linked
     elif st.session_state.get(key) not in options:

@@ -8,20 +8,17 @@ from dashboard import charts, frame, plot, rows, session, states, url_state
 from dashboard.api import Answer
 
 UNITS = {"requests": "Requests", "tokens": "Tokens"}
+_MARGIN = ("net_revenue", "provider_cost", "tools_cost", "self_hosted_cost", "payment_fees", "gross_margin")
+"""The first less those between is the last."""
 _STATEMENT = (
     "plan",
     "subscribers",
-    "net_revenue",
-    "provider_cost",
-    "gross_margin",
+    *_MARGIN,
     "gross_margin_pct",
     "loss_making",
     "loss_making_pct",
     "cost_per_subscriber",
     "net_revenue_per_subscriber",
-    "tools_cost",
-    "self_hosted_cost",
-    "payment_fees",
 )
 _BESIDE = {
     "intervals": "How sure each estimate is",
@@ -61,10 +58,8 @@ def _block(answer: Answer, currency: str) -> None:
     frame.metric("gross_margin_pct", inside["gross_margin_pct"], "percent", at=at[1])
     frame.metric("loss_making", inside["loss_making"], "count", title="Lose money", at=at[2])
     frame.metric("loss_making_pct", inside["loss_making_pct"], "percent", title="Lose money, %", at=at[3])
-    drawing = charts.grouped(
-        plans, "plan", ("net_revenue", "provider_cost", "gross_margin"), ("Plan", currency), currency
-    )
-    plot.draw(drawing, f"plans-{currency}", "Revenue, provider cost and gross margin by plan")
+    drawing = charts.grouped(plans, "plan", _MARGIN, ("Plan", currency), currency)
+    plot.draw(drawing, f"plans-{currency}", "Revenue, costs and gross margin by plan")
     frame.table(
         rows.named(rows.statement(answer, currency), "plan"),
         rows.chosen(answer.data["columns"], _STATEMENT),

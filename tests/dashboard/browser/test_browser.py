@@ -138,10 +138,12 @@ def test_files_are_the_apis_and_a_chart_is_a_picture(reader: Reader, made: Stack
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
 
 
-def test_the_period_of_a_link_holds_on_the_next_page(window: Reader, made: Stack) -> None:
-    window.open("/?from=2026-09-01&to=2026-10-01", made.key)
+def test_period_and_zone_of_a_link_hold_on_the_next_page(window: Reader, made: Stack) -> None:
+    window.open("/?from=2026-09-01&to=2026-10-01&tz=Asia/Kathmandu", made.key)
     window.follow("Users and accounts")
     assert "from=2026-09-01&to=2026-10-01" in window.page.url
+    assert "Kathmandu" in window.page.url
+    assert "Kathmandu" in window.page.get_by_role("combobox", name="Time zone").input_value()
     assert window.page.get_by_role("combobox", name="Period").input_value() == "September 2026"
 
 
