@@ -105,6 +105,9 @@ def spawn(
             os.setgid(account.gid)
             os.setuid(account.uid)
         os.umask(0o077)
+        # A shell's background job ignores SIGINT, and hands that on: a signal before the program has its own handlers would be lost.
+        for heeded in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+            signal.signal(heeded, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         # After the change of user, which clears it.
         if libc.prctl(_PR_SET_PDEATHSIG, int(dies_with_us), 0, 0, 0) != 0 or os.getppid() != parent:

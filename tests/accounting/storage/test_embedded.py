@@ -7,6 +7,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -417,6 +418,22 @@ def test_other_programs_than_those_of_the_running_server_are_refused(
 def test_a_start_that_takes_too_long_is_given_up(here: Place) -> None:
     with pytest.raises(StorageUnavailable, match="not ready in time"):
         attach(timeout=0.05)
+
+
+def test_a_program_heeds_the_signals_that_a_background_job_ignores() -> None:
+    """A shell starts `command &` with SIGINT ignored; a server told to stop before it has handlers of its own must end all the same."""
+    script = (
+        "import signal, sys; from accounting.storage.pg_account import spawn\n"
+        "for one in (signal.SIGINT, signal.SIGQUIT): signal.signal(one, signal.SIG_IGN)\n"
+        "ends = []\n"
+        "for one in (signal.SIGINT, signal.SIGQUIT):\n"
+        "    process = spawn(['sleep', '60'], None, signal.SIGKILL, sys.stderr.buffer)\n"
+        "    process.send_signal(one)\n"
+        "    ends.append(process.wait(20))\n"
+        "print(ends)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "[-2, -3]\n"
 
 
 def test_a_version_older_than_15_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
