@@ -5,7 +5,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PG15 ?= /usr/lib/postgresql/15/bin
-WORKERS ?= 2
+# One more than two cores: tests wait for the processes they start.
+WORKERS ?= 3
 
 # make demo ONESHOT=1 MONTH=2026-10 REQUESTS=20000 SEED=1 PORT=8000 PROBE=1
 DEMO = $(if $(ONESHOT),--oneshot) $(if $(MONTH),--month $(MONTH)) $(if $(REQUESTS),--requests $(REQUESTS)) \
