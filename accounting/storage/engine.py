@@ -148,7 +148,7 @@ def scanning(connection: Connection) -> Iterator[None]:
     """
     connection.execute(text("SET LOCAL enable_nestloop = off"))
     yield
-    connection.execute(text("SET LOCAL enable_nestloop = on"))
+    connection.execute(text("SET LOCAL enable_nestloop TO DEFAULT"))
 
 
 @contextmanager

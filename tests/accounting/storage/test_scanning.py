@@ -11,17 +11,18 @@ from tests.conftest import Database
 pytestmark = pytest.mark.storage
 
 _JOINED = text(
-    "EXPLAIN SELECT count(*) FROM (SELECT DISTINCT ON (event_id) * FROM usage_events ORDER BY event_id, revision) one "
-    "JOIN (SELECT event_id, count(*) FROM usage_events GROUP BY 1) two USING (event_id) WHERE one.purpose = 'production'"
+    "EXPLAIN SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = 'usage_events'"
 )
+"""One row is expected on the left: with a free hand the planner looks each of them up on the right."""
 
 
-def _plan(connection: Connection) -> str:
-    return "\n".join(connection.execute(_JOINED).scalars())
+def _looped(connection: Connection) -> bool:
+    return any("Nested Loop" in line for line in connection.execute(_JOINED).scalars())
 
 
-def test_events_are_joined_by_hash_or_merge_while_they_are_scanned(database: Database) -> None:
+def test_tables_are_joined_by_hash_or_merge_while_they_are_scanned(database: Database) -> None:
     with read_only(database.app, "nobody") as connection:
+        free = _looped(connection)
         with scanning(connection):
-            assert "Nested Loop" not in _plan(connection)
-        assert connection.execute(text("SHOW enable_nestloop")).scalar_one() == "on"
+            scanned = _looped(connection)
+        assert (free, scanned, _looped(connection)) == (True, False, True)

@@ -287,6 +287,17 @@ def test_a_credit_counts_from_its_first_instant_to_its_last(
     assert _exact(database, tenant)
 
 
+def test_no_line_of_a_contract_is_before_its_first_quarter_hour(database: Database, book: PriceBook) -> None:
+    """Signed at 12:07: what its tier takes off an event of the evening stands at 12:00, not at the day's begin."""
+    create_tenant(database.owner, "noon", "noon")
+    tenant = context(database.app, "noon")
+    noon = datetime(2026, 7, 5, 12, 7, tzinfo=UTC)
+    record(database.app, tenant, Contract("k1", "noon", "acme", "USD", noon, volume_tiers=(TIER,)), "test")
+    _book_and_settle(database, tenant, book, [_at("2026-07-05T20:00:00Z", "ann", 1_500_000)])
+    at = _costs(database, tenant, "charge_period_start::text || ' ' || coalesce(reason, 'usage')")
+    assert {key: costs[3] for key, costs in at.items() if "tier" in key} == {"2026-07-05 12:00:00+00 tier": "-0.5"}
+
+
 def test_a_credit_is_drawn_in_the_order_of_instants_within_a_day(
     database: Database, book: PriceBook, signed: Signed
 ) -> None:
