@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 UNKNOWN = "—"
 """What stands for a figure that nobody knows; never 0."""
@@ -10,6 +10,9 @@ SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}
 _CENT = Decimal("0.01")
 _LEAST = Decimal("0.000000001")
 """Less than this is what rounding of exact fractions left."""
+_LEAST_PLAIN = Decimal("0.0001")
+"""The least ratio that four decimals show."""
+_THREE_DIGITS = Context(prec=3, rounding=ROUND_HALF_EVEN)
 _STEPS = ((9, "bn"), (6, "m"))
 _MINUS = "\N{MINUS SIGN}"
 
@@ -29,7 +32,7 @@ def amount(exact: str | None, currency: str | None = None) -> str:
     if size and size < _LEAST:
         return f"\N{ALMOST EQUAL TO}{_signed(Decimal(0), '0.00', currency)}"
     if size and size < _CENT:
-        digits = f"{size.quantize(Decimal(1).scaleb(size.adjusted() - 1), ROUND_HALF_EVEN):f}"
+        digits = _two_digits(size)
     else:
         digits = f"{size.quantize(_CENT, ROUND_HALF_EVEN):,f}"
     return _signed(value, digits, currency)
@@ -57,28 +60,36 @@ def count(value: int | None) -> str:
 
 
 def number(exact: str | None) -> str:
-    """A ratio or quantity: up to four significant decimals, no trailing noise."""
+    """A ratio or quantity: up to four decimals, no trailing noise; what these would show as 0, with two significant digits."""
     if exact is None:
         return UNKNOWN
     value = Decimal(exact)
-    places = 2 if abs(value) >= 100 else 4
-    return _signed(value, f"{abs(value):,.{places}f}".rstrip("0").rstrip("."), None)
+    size = abs(value)
+    if size and size < _LEAST_PLAIN:
+        return _signed(value, _two_digits(size), None)
+    places = 2 if size >= 100 else 4
+    return _signed(value, f"{size:,.{places}f}".rstrip("0").rstrip("."), None)
 
 
 def brief(exact: str | None) -> str:
     """A quantity in three significant digits, for the cell of a picture: 12.3k, 4.57m."""
     if exact is None:
         return UNKNOWN
-    value = Decimal(exact)
+    # Rounded before its unit is chosen, so that 999.9k is 1m.
+    value = _THREE_DIGITS.plus(Decimal(exact))
     for power, name in ((9, "bn"), (6, "m"), (3, "k")):
         if abs(value) >= Decimal(10) ** power:
-            return _signed(value, f"{abs(value).scaleb(-power):.3g}", None) + name
-    return _signed(value, f"{abs(value):.3g}", None)
+            return _signed(value, f"{abs(value).scaleb(-power).normalize():f}", None) + name
+    return _signed(value, f"{abs(value).normalize():f}", None)
 
 
 def exactly(exact: str | None, currency: str | None = None) -> str:
     """Every digit, for hovering and for those who asked for exact figures."""
     return "not known" if exact is None else " ".join(part for part in (exact, currency) if part)
+
+
+def _two_digits(size: Decimal) -> str:
+    return f"{size.quantize(Decimal(1).scaleb(size.adjusted() - 1), ROUND_HALF_EVEN):f}"
 
 
 def _signed(value: Decimal, digits: str, currency: str | None) -> str:
