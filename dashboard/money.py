@@ -31,10 +31,7 @@ def amount(exact: str | None, currency: str | None = None) -> str:
     size = abs(value)
     if size and size < _LEAST:
         return f"\N{ALMOST EQUAL TO}{_signed(Decimal(0), '0.00', currency)}"
-    if size and size < _CENT:
-        digits = _two_digits(size)
-    else:
-        digits = f"{size.quantize(_CENT, ROUND_HALF_EVEN):,f}"
+    digits = _two_digits(size) if size and size < _CENT else f"{size.quantize(_CENT, ROUND_HALF_EVEN):,f}"
     return _signed(value, digits, currency)
 
 

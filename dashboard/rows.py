@@ -74,8 +74,3 @@ def chosen(every: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[dic
     """Of a report's columns those that are named, in the order of the names."""
     known = {column["name"]: dict(column) for column in every}
     return [known[name] for name in names if name in known]
-
-
-def any_of(rows: Iterable[Row], name: str) -> bool:
-    """Whether any row has a value in the column."""
-    return any(row.get(name) not in (None, "") for row in rows)

@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#7F7F7F")
-"""Okabe and Ito's colours, which people with any common colour blindness tell apart; never the only sign of a meaning."""
-GAIN, LOSS, NEUTRAL = "#0072B2", "#D55E00", "#7F7F7F"
-"""Blue and vermilion instead of green and red."""
-
 FLAGS = {
     "theme.base": "light",
     "theme.light.primaryColor": "#005A8C",
@@ -21,7 +14,6 @@ FLAGS = {
     "theme.dark.textColor": "#E8ECF0",
     "theme.metricValueFontSize": "1.6rem",
     "theme.headingFontSizes": '["1.75rem","1.3rem","1.1rem"]',
-    "theme.chartCategoricalColors": json.dumps(PALETTE),
     "theme.paddingTop": "1rem",
     "theme.paddingBottom": "3rem",
     "client.toolbarMode": "minimal",

@@ -1,7 +1,6 @@
 """How do figures become pictures? Builders of plotly figures from rows as the API sends them."""
 
-from dashboard.charts.bars import Mark, distribution, grouped, parts, ranked, stacked, stacked_columns
-from dashboard.charts.frame import nothing
+from dashboard.charts.bars import Mark, distribution, grouped, parts, ranked, stacked
 from dashboard.charts.heat import heat
 from dashboard.charts.lines import lines, lorenz
 from dashboard.charts.spark import spark
@@ -15,12 +14,10 @@ __all__ = [
     "heat",
     "lines",
     "lorenz",
-    "nothing",
     "parts",
     "ranked",
     "spark",
     "stacked",
-    "stacked_columns",
     "steps",
     "waterfall",
 ]

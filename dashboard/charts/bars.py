@@ -34,39 +34,16 @@ def stacked(rows: Sequence[Row], x: str, label: str, value: str, titles: tuple[s
     return made
 
 
-def stacked_columns(
-    rows: Sequence[Row], label: str, columns: Sequence[str], titles: tuple[str, str], currency: str
-) -> go.Figure:
-    """The same for rows that have a column a period, as the cost statement has; a part a row, the same label twice is one name."""
-    traces = [
-        _part(list(columns), [row[name] for name in columns], str(row[label] or "not named"), number, currency)
-        for number, row in enumerate(rows)
-    ]
-    made = figure(traces, *titles, barmode="relative")
-    made.update_xaxes(type="category", categoryorder="array", categoryarray=list(columns))
-    return made
-
-
 def parts(rows: Sequence[Row], x: str, values: Sequence[str], titles: tuple[str, str], currency: str) -> go.Figure:
     """A bar a row, in the order of the rows, made of several columns; what is negative goes below the axis."""
-    names = [str(row[x]) for row in rows]
-    traces = [
-        _part(names, [row[value] for row in rows], value.replace("_", " "), number, currency)
-        for number, value in enumerate(values)
-    ]
-    made = figure(traces, *titles, barmode="relative")
-    made.update_xaxes(type="category", categoryorder="array", categoryarray=names)
+    made = figure(_columns(rows, x, values, currency), *titles, barmode="relative")
+    made.update_xaxes(type="category", categoryorder="array", categoryarray=[str(row[x]) for row in rows])
     return made
 
 
 def grouped(rows: Sequence[Row], x: str, values: Sequence[str], titles: tuple[str, str], currency: str) -> go.Figure:
     """Bars of several columns side by side, a group a row."""
-    names = [str(row[x]) for row in rows]
-    traces = [
-        _part(names, [row[value] for row in rows], value.replace("_", " "), number, currency)
-        for number, value in enumerate(values)
-    ]
-    return figure(traces, *titles, barmode="group")
+    return figure(_columns(rows, x, values, currency), *titles, barmode="group")
 
 
 def ranked(rows: Sequence[Row], label: str, value: str, title: str, currency: str) -> go.Figure:
@@ -133,6 +110,15 @@ def distribution(
             line={"color": series(number + 2), "width": 3, "dash": dash(number + 1)},
         )
     return made
+
+
+def _columns(rows: Sequence[Row], x: str, values: Sequence[str], currency: str) -> list[go.Bar]:
+    """A trace a column."""
+    names = [str(row[x]) for row in rows]
+    return [
+        _part(names, [row[value] for row in rows], value.replace("_", " "), number, currency)
+        for number, value in enumerate(values)
+    ]
 
 
 def _part(x: Sequence[str], amounts: Sequence[str | None], name: str, number: int, currency: str) -> go.Bar:

@@ -38,11 +38,3 @@ def drawn(exact: Any) -> float | None:
 def labels(rows: Iterable[Row], name: str) -> list[Any]:
     """The different values of a column, in the order of the rows."""
     return list(dict.fromkeys(row[name] for row in rows))
-
-
-def nothing(text: str) -> go.Figure:
-    """A figure that says why it is empty."""
-    made = figure([], "", "", legend=False, height=160)
-    made.update_layout(xaxis={"visible": False}, yaxis={"visible": False})
-    made.add_annotation(text=text, showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper")
-    return made

@@ -47,7 +47,6 @@ _DAYS = {"name": "days", "kind": frame.DRAWING, "label": "Cost by day"}
 
 
 def page() -> None:
-    user = st.query_params.get("user") or st.session_state.get("url:user")
     st.title("Users and accounts")
     at = st.columns([2, 1, 2])
     by = url_state.choice("by", "Margins by", GROUPS, "user", at=at[0])
