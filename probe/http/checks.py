@@ -28,9 +28,9 @@ def clean(call: Call) -> bool:
     return not faults(call)
 
 
-def remarks(calls: Sequence[Call], cache_hits: int | None) -> list[str]:
+def remarks(calls: Sequence[Call], cache_hits: int | None, round_trip: float) -> list[str]:
     """What a reader must know of all calls, most frequent first. `cache_hits`: prompt tokens found in the server's cache by its own
-    counters over the whole run; None: it has none."""
+    counters over the whole run; None: it has none. `round_trip`: seconds of a bare request."""
     counted = Counter(fault for call in calls for fault in faults(call))
     found = [f"{count} of {len(calls)} requests: {fault}" for fault, count in counted.most_common(5)]
     if any(call.error is None and call.stream.output_tokens is None for call in calls):
@@ -43,6 +43,11 @@ def remarks(calls: Sequence[Call], cache_hits: int | None) -> list[str]:
     if longer:
         found.append(
             f"prompt_tokens: the server counted {min(longer):+d} to {max(longer):+d} beside what was asked for"
+        )
+    soon = sum(call.first is not None and call.first - call.sent <= round_trip for call in calls)
+    if soon:
+        found.append(
+            f"first token: {soon} came no later than a bare request's answer; those prompts' steps are left out"
         )
     if cache_hits:
         found.append(f"prefix cache: the server's counters say that {cache_hits} prompt tokens were found in it")

@@ -29,6 +29,22 @@ class Stream:
     cached_tokens: int | None
 
 
+class _Arrivals:
+    """Tokens as they came, by a running count. Attributes: found: as in `Stream`; total: tokens so far."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[float, int]] = []
+        self.total = 0
+
+    def reach(self, at: float, total: int) -> None:
+        """So many tokens had come at `at`. Raises HttpProbeFailed where that is fewer than before."""
+        if total < self.total:
+            raise HttpProbeFailed("output_tokens", total, f"the server had counted {self.total} before")
+        if total > self.total:
+            self.found.append((at, total - self.total))
+        self.total = total
+
+
 class Dialect(Protocol):
     """One kind of server. Attributes: takes_ids: prompts may be token ids, so that their length is exact."""
 
@@ -63,30 +79,27 @@ class OpenAi:
         return {"model": model, **asked, "temperature": 0, "stream": True, **self.extra}
 
     def read(self, events: Iterable[tuple[float, Event]]) -> Stream:
-        arrivals, usage, before = [], None, 0
+        arrivals, usage = _Arrivals(), Event()
         for at, event in events:
             _refuse_error(event)
             usage = event.get("usage") or usage
-            new = _new_tokens(event, before)
-            before += new
-            if new:
-                arrivals.append((at, new))
-        counts = usage or {}
-        cached = (counts.get("prompt_tokens_details") or {}).get("cached_tokens")
-        return Stream(tuple(arrivals), counts.get("prompt_tokens"), counts.get("completion_tokens"), cached)
+            arrivals.reach(at, _total(event, arrivals.total))
+        cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+        return Stream(tuple(arrivals.found), usage.get("prompt_tokens"), usage.get("completion_tokens"), cached)
 
 
-def _new_tokens(event: Event, before: int) -> int:
-    """By running usage, else by token ids, else one a chunk of text."""
+def _total(event: Event, before: int) -> int:
+    """Tokens so far: by running usage, else by token ids, else one a chunk of text."""
     choices = event.get("choices") or []
     if not choices:
-        return 0
-    if event.get("usage"):
-        return int(event["usage"]["completion_tokens"]) - before
+        return before
+    counted = (event.get("usage") or {}).get("completion_tokens")
+    if counted is not None:
+        return int(counted)
     one = choices[0]
     if one.get("token_ids") is not None:
-        return len(one["token_ids"])
-    return 1 if one.get("text") else 0
+        return before + len(one["token_ids"])
+    return before + (1 if one.get("text") else 0)
 
 
 @dataclass(frozen=True)
@@ -102,17 +115,13 @@ class Sglang:
         return {"input_ids": prompt.ids, "sampling_params": sampling, "stream": True}
 
     def read(self, events: Iterable[tuple[float, Event]]) -> Stream:
-        info: Event = {}
-        arrivals, before = [], 0
+        arrivals, info = _Arrivals(), Event()
         for at, event in events:
             _refuse_error(event)
             info = event.get("meta_info") or info
-            total = int(info.get("completion_tokens") or 0)
-            if total > before:
-                arrivals.append((at, total - before))
-            before = total
+            arrivals.reach(at, int(info.get("completion_tokens") or 0))
         return Stream(
-            tuple(arrivals), info.get("prompt_tokens"), info.get("completion_tokens"), info.get("cached_tokens")
+            tuple(arrivals.found), info.get("prompt_tokens"), info.get("completion_tokens"), info.get("cached_tokens")
         )
 
 
@@ -135,20 +144,16 @@ class LlamaCpp:
         }
 
     def read(self, events: Iterable[tuple[float, Event]]) -> Stream:
-        last: Event = {}
-        arrivals, before = [], 0
+        arrivals, last = _Arrivals(), Event()
         for at, event in events:
             _refuse_error(event)
             last = event
-            if event.get("stop"):
-                continue
-            # Builds without a running count send one token an event.
-            total = int(event.get("tokens_predicted") or before + 1)
-            if total > before:
-                arrivals.append((at, total - before))
-            before = total
+            if not event.get("stop"):
+                # Builds without a running count send one token an event; 0 is an event of the prompt's progress.
+                counted = event.get("tokens_predicted")
+                arrivals.reach(at, arrivals.total + 1 if counted is None else int(counted))
         cached = (last.get("timings") or {}).get("cache_n")
-        return Stream(tuple(arrivals), last.get("tokens_evaluated"), last.get("tokens_predicted"), cached)
+        return Stream(tuple(arrivals.found), last.get("tokens_evaluated"), last.get("tokens_predicted"), cached)
 
 
 @dataclass(frozen=True)
@@ -190,9 +195,12 @@ def parsed(events: Iterable[tuple[float, bytes]]) -> list[tuple[float, Event]]:
     found = []
     for at, data in events:
         try:
-            found.append((at, json.loads(data)))
-        except json.JSONDecodeError as error:
+            event = json.loads(data)
+        except ValueError as error:
             raise HttpProbeFailed("event", data[:80].decode(errors="replace"), f"not JSON: {error}") from None
+        if not isinstance(event, dict):
+            raise HttpProbeFailed("event", event, "a JSON object is expected")
+        found.append((at, event))
     return found
 
 

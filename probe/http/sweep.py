@@ -14,7 +14,6 @@ from probe.http.load import Call, Target, arrival_times, closed_loop, open_loop
 from probe.http.plan import Plan, Setup
 from probe.http.prompts import Prompts
 from probe.http.result import Measured, fitted, result_of, saturation_notes
-from probe.http.saturation import Load
 from probe.http.server import cache_hits, identify, round_trip
 from probe.http.shape import shape_named
 from probe.http.steps import decode_samples, prefill_samples
@@ -44,27 +43,26 @@ async def _probe(url: str, plan: Plan, setup: Setup, key: str | None, say: Say) 
     finally:
         client.close()
     hits = None if before is None or after is None else after - before
-    notes = [*saturation_notes(measured), *remarks(measured.calls, hits)]
+    notes = [*saturation_notes(measured), *remarks(measured.calls, hits, bare)]
     return fitted(result_of(server, plan, setup, shape, measured), notes)
 
 
 async def _measure(target: Target, plan: Plan, bare: float, say: Say) -> Measured:
     prompts, found = Prompts(plan.seed, plan.vocabulary), Measured()
-    by_cell: dict[tuple[int, int], list[tuple[list[Call], Load]]] = defaultdict(list)
+    by_cell: dict[tuple[int, int], list[Served]] = defaultdict(list)
     for round_ in range(plan.rounds):
         for users, tokens in plan.cells if round_ % 2 == 0 else plan.cells[::-1]:
             calls, load = await closed_loop(target, prompts, users, tokens, plan.output_tokens, plan.each)
-            served = served_of(calls, load, concurrency=users)
+            served = served_of(calls, load, concurrency=users, label=f"{users}x{tokens}")
             late = found.add(calls, load, served)
             _refuse_hopeless(calls)
             found.samples["decode", users, tokens] += decode_samples(calls, users, round_, late)
             if users == 1:
                 found.samples["prefill", users, tokens] += prefill_samples(calls, bare, round_, late)
-            by_cell[users, tokens].append((calls, load))
+            by_cell[users, tokens] += [served] if served else []
             pace = "-" if served is None or not served.itl_median else f"{served.itl_median * 1e3:.2f} ms"
             say(f"round {round_ + 1}/{plan.rounds}: {users} at once, {tokens} tokens: {pace} between tokens")
-    for (users, tokens), some in by_cell.items():
-        found.served += [one for one in [_together(some, users, tokens)] if one]
+    found.served += [_median_round(some) for some in by_cell.values() if some]
     for rate in plan.rates:
         await _open(target, plan, rate, prompts, found, say)
     return found
@@ -83,11 +81,9 @@ async def _open(target: Target, plan: Plan, rate: float, prompts: Prompts, found
             say(f"{rate:g} a second, {tokens} tokens: first token after {first * 1e3:.1f} ms (median)")
 
 
-def _together(rounds: Sequence[tuple[list[Call], Load]], users: int, tokens: int) -> Served | None:
+def _median_round(rounds: Sequence[Served]) -> Served:
     """One line of a cell: the round of median throughput, so that throughput and latencies are of the same minutes."""
-    lines = [served_of(calls, load, concurrency=users, label=f"{users}x{tokens}") for calls, load in rounds]
-    known = sorted((one for one in lines if one), key=lambda one: one.output_tokens_per_second or 0.0)
-    return known[len(known) // 2] if known else None
+    return sorted(rounds, key=lambda one: one.output_tokens_per_second or 0.0)[len(rounds) // 2]
 
 
 def _refuse_hopeless(calls: Sequence[Call]) -> None:

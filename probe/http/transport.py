@@ -95,7 +95,8 @@ class Client:
         self._all: list[_Wire] = []
 
     async def warm(self, connections: int) -> None:
-        """Opens so many connections."""
+        """Opens so many connections; those that the server has closed since do not count."""
+        self._free = [one for one in self._free if not one.closed]
         wires = [await self._connect() for _ in range(connections - len(self._free))]
         self._free += wires
 

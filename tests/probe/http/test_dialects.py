@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from probe.http.dialects import DIALECTS, Stream
+from probe.http.dialects import DIALECTS, Stream, parsed
 from probe.http.errors import HttpProbeFailed
 from probe.http.prompts import Prompt
 
@@ -122,3 +122,30 @@ def test_tgi_sends_a_token_an_event_and_details_at_the_end() -> None:
 def test_an_error_in_a_stream_is_one_with_the_server_s_words(name: str) -> None:
     with pytest.raises(HttpProbeFailed, match="out of memory"):
         read(name, {"error": {"message": "out of memory"}})
+
+
+@pytest.mark.parametrize(("name", "events"), [
+    ("vllm", [text("ab", usage=usage(3, 2)), text("c", usage=usage(3, 1))]),
+    ("sglang", [{"meta_info": {"completion_tokens": 2}}, {"meta_info": {"completion_tokens": 1}}]),
+    ("llama.cpp", [{"tokens_predicted": 2}, {"tokens_predicted": 1}]),
+])  # fmt: skip
+def test_a_count_that_falls_is_refused(name: str, events: list[dict[str, Any]]) -> None:
+    with pytest.raises(HttpProbeFailed, match="output_tokens=1: the server had counted 2 before"):
+        read(name, *events)
+
+
+def test_usage_without_a_running_count_leaves_a_chunk_a_token() -> None:
+    stream = read("openai", text("a", usage={"prompt_tokens": 3}), {"choices": [], "usage": usage(3, 1)})
+    assert stream == Stream(((1, 1),), 3, 1, None)
+
+
+def test_llama_cpp_s_progress_of_a_prompt_is_no_token() -> None:
+    last = {"stop": True, "tokens_predicted": 1, "tokens_evaluated": 3}
+    stream = read("llama.cpp", {"tokens_predicted": 0}, {"tokens_predicted": 1}, last)
+    assert stream.arrivals == ((2, 1),)
+
+
+@pytest.mark.parametrize("data", [b"{", b"[1]", b"\xff"])
+def test_an_event_that_is_no_object_is_refused(data: bytes) -> None:
+    with pytest.raises(HttpProbeFailed, match="event="):
+        parsed([(1.0, data)])

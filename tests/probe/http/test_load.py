@@ -96,6 +96,34 @@ def test_a_stream_that_breaks_off_is_a_call_with_its_error() -> None:
     assert all(one.error and "no HTTP" in one.error for one in calls)  # type: ignore[attr-defined]
 
 
+def test_connections_that_the_server_closed_are_opened_anew_before_a_load() -> None:
+    """Three are opened, the server closes all, three are asked for: six in all."""
+
+    async def run() -> int:
+        opened: list[asyncio.StreamWriter] = []
+
+        async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            opened.append(writer)
+
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        client = Client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        try:
+            for count in (3, 6):
+                await client.warm(3)
+                while len(opened) < count:
+                    await asyncio.sleep(0)
+                for writer in opened:
+                    writer.close()
+                while not all(wire.closed for wire in client._free):
+                    await asyncio.sleep(0)
+            return len(opened)
+        finally:
+            client.close()
+            server.close()
+
+    assert asyncio.run(asyncio.wait_for(run(), 20)) == 6
+
+
 def test_nobody_at_the_other_end_is_said_with_the_address() -> None:
     async def run() -> None:
         await Client("http://127.0.0.1:9").request("GET", "/health")

@@ -73,15 +73,24 @@ def test_an_answer_that_is_not_what_was_asked_for_is_not_measured_by(call: objec
 
 def test_cached_tokens_that_nobody_reports_are_unknown_unless_counters_tell() -> None:
     calls = [made(0, [1, 2], cached=None)]
-    assert any("cached tokens: unknown" in line for line in remarks(calls, None))
-    assert remarks(calls, 0) == []
-    assert any("32 prompt tokens were found" in line for line in remarks(calls, 32))
+    assert any("cached tokens: unknown" in line for line in remarks(calls, None, 0.0))
+    assert remarks(calls, 0, 0.0) == []
+    assert any("32 prompt tokens were found" in line for line in remarks(calls, 32, 0.0))
+
+
+def test_a_first_token_sooner_than_a_bare_request_s_answer_is_no_prompt_s_step_and_is_said() -> None:
+    """First tokens after 0.1 and 0.5 s; a bare request takes 0.1 s. Of the first nothing is left for its prompt."""
+    calls = [made(0, [0.1, 1]), made(2, [2.5, 3])]
+    assert [one.at for one in prefill_samples(calls, 0.1, 0, saturated=False)] == [2.5]
+    assert remarks(calls, 0, 0.1) == [
+        "first token: 1 came no later than a bare request's answer; those prompts' steps are left out"
+    ]
 
 
 def test_a_missing_count_is_said_and_the_answer_still_counts() -> None:
     call = made(0, [1, 2], counted=None)
     assert faults(call) == []
-    assert remarks([call], 0) == ["usage: the server did not count; tokens are those seen to arrive, one an event"]
+    assert remarks([call], 0, 0.0) == ["usage: the server did not count; tokens are those seen to arrive, one an event"]
 
 
 def test_what_clients_saw_counts_from_when_a_request_was_to_be_sent() -> None:
