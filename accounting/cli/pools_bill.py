@@ -11,10 +11,11 @@ from typing import Any
 import click
 
 from accounting.cli.group import FAILURE, example
-from accounting.cli.prices_options import actor, dump, moment
+from accounting.cli.prices_options import actor, dump
 from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.ledger.pool_bill_news import Billed, described
 from accounting.ledger.pool_billing import bill_schedule
+from accounting.moments import instant
 from accounting.money import format_plain, from_line, to_line
 from accounting.selfhosted.imports.read_costs import ReadCosts
 from accounting.storage.engine import app_engine
@@ -85,10 +86,7 @@ def told(done: Billed) -> None:
 
 
 def _period(since: str, until: str) -> tuple[datetime, datetime]:
-    first, last = moment("--from", since), moment("--to", until)
-    assert first is not None  # both options are required
-    assert last is not None
-    return first, last
+    return instant("--from", since), instant("--to", until)
 
 
 def _print(subject: str, rows: list[dict[str, Any]], as_json: bool) -> None:

@@ -10,8 +10,9 @@ import click
 
 from accounting.cli.group import FAILURE, example
 from accounting.cli.pools_settings import FROM_HELP
-from accounting.cli.prices_options import actor, dump, moment
+from accounting.cli.prices_options import actor, dump
 from accounting.cli.tenant_option import chosen, tenant_option
+from accounting.moments import instant, moment
 from accounting.selfhosted.imports.gpu_prices import read_gpu_prices
 from accounting.selfhosted.rate_json import rate_of, rate_to_json
 from accounting.selfhosted.rates import Kind
@@ -65,15 +66,13 @@ def add(
     """State the rate RATE_ID from a date on. A later date under the same id is its next price."""
     engine = app_engine()
     settings = context(engine, chosen(tenant))
-    begins = moment("--from", since)
-    assert begins is not None
     rate = rate_of(
         {name: value for name, value in terms.items() if value is not None},
         rate_id=rate_id,
         kind=kind,
         gpu=gpu,
         billing_currency=currency or settings.billing_currency,
-        effective_from=begins,
+        effective_from=instant("--from", since),
         effective_until=moment("--until", until),
         source=source,
     )
@@ -143,9 +142,7 @@ def refuse(rate_ids: tuple[str, ...], tenant: str | None) -> None:
 def withdraw(rate_id: str, since: str, tenant: str | None) -> None:
     """Take the rate RATE_ID of a date back as never right; bills stay until they are made again."""
     engine = app_engine()
-    begins = moment("--from", since)
-    assert begins is not None
-    gpu_rates.withdraw_rate(engine, context(engine, chosen(tenant)), rate_id, begins, actor())
+    gpu_rates.withdraw_rate(engine, context(engine, chosen(tenant)), rate_id, instant("--from", since), actor())
     click.echo(f"rate {rate_id}: what was stated from {since} on is withdrawn")
 
 

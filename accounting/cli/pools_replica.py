@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import click
 
 from accounting.cli.group import example
 from accounting.cli.pools_settings import FROM_HELP
-from accounting.cli.prices_options import actor, moment
+from accounting.cli.prices_options import actor
 from accounting.cli.tenant_option import chosen, tenant_option
+from accounting.moments import instant, moment
 from accounting.selfhosted.pool_settings import Membership
 from accounting.storage import pools
 from accounting.storage.engine import app_engine
@@ -31,7 +30,7 @@ def replica() -> None:
 def add(pool_id: str, replica_id: str, since: str, until: str | None, rate_id: str | None, tenant: str | None) -> None:
     """State that REPLICA serves in POOL_ID, or its end or rate anew; events name it as `replica`."""
     engine = app_engine()
-    one = Membership(pool_id, replica_id, _moment(since), moment("--until", until), rate_id)
+    one = Membership(pool_id, replica_id, instant("--from", since), moment("--until", until), rate_id)
     new = pools.record_member(engine, context(engine, chosen(tenant)), one, actor())
     click.echo(f"replica {replica_id} of {pool_id} {'stated' if new else 'is stated so already'}")
 
@@ -44,7 +43,7 @@ def add(pool_id: str, replica_id: str, since: str, until: str | None, rate_id: s
 def end(pool_id: str, replica_id: str, at: str, tenant: str | None) -> None:
     """State that REPLICA left POOL_ID."""
     engine = app_engine()
-    ended = pools.end_member(engine, context(engine, chosen(tenant)), pool_id, replica_id, _moment(at, "--at"), actor())
+    ended = pools.end_member(engine, context(engine, chosen(tenant)), pool_id, replica_id, instant("--at", at), actor())
     click.echo(f"replica {replica_id} of {pool_id}: from {ended.effective_from.isoformat()} until {at}")
 
 
@@ -56,11 +55,7 @@ def end(pool_id: str, replica_id: str, at: str, tenant: str | None) -> None:
 def withdraw(pool_id: str, replica_id: str, since: str, tenant: str | None) -> None:
     """Take a membership of REPLICA in POOL_ID back as never right."""
     engine = app_engine()
-    pools.withdraw_member(engine, context(engine, chosen(tenant)), pool_id, replica_id, _moment(since), actor())
+    pools.withdraw_member(
+        engine, context(engine, chosen(tenant)), pool_id, replica_id, instant("--from", since), actor()
+    )
     click.echo(f"replica {replica_id} of {pool_id}: what was stated from {since} on is withdrawn")
-
-
-def _moment(text: str, name: str = "--from") -> datetime:
-    found = moment(name, text)
-    assert found is not None  # the option is required
-    return found

@@ -8,9 +8,9 @@ from typing import Any, TypeVar, get_args
 import click
 
 from accounting.cli.group import example
-from accounting.cli.prices_options import actor, dump, moment
+from accounting.cli.prices_options import actor, dump
 from accounting.cli.tenant_option import chosen, tenant_option
-from accounting.errors import InvalidInput
+from accounting.moments import instant, moment
 from accounting.selfhosted import pool_settings
 from accounting.selfhosted.curve import Outside
 from accounting.selfhosted.pool_settings import PoolSettings
@@ -62,8 +62,7 @@ def add(
     """State the settings of POOL_ID from a date on; events name it as `deployment` (or `prefill_deployment`)."""
     engine = app_engine()
     settings = context(engine, chosen(tenant))
-    begins = moment("--from", since)
-    assert begins is not None
+    begins = instant("--from", since)
     pool = PoolSettings(
         pool_id=pool_id,
         effective_from=begins,
@@ -111,8 +110,6 @@ def show(pool_id: str, known_at: str | None, tenant: str | None) -> None:
 def withdraw(pool_id: str, since: str, tenant: str | None) -> None:
     """Take the settings of POOL_ID of a date back as never right."""
     engine = app_engine()
-    begins = moment("--from", since)
-    if begins is None:
-        raise InvalidInput("--from", since, "a moment is expected")
+    begins = instant("--from", since)
     pools.withdraw_pool(engine, context(engine, chosen(tenant)), pool_id, begins, actor())
     click.echo(f"pool {pool_id}: the settings from {begins.isoformat()} on are withdrawn")

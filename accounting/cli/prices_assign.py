@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 
 from accounting.cli.group import example
-from accounting.cli.prices_options import actor, moment
+from accounting.cli.prices_options import actor
 from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.errors import InvalidInput
 from accounting.ledger.reprice import RepriceFilter, reprice
+from accounting.moments import moment
 from accounting.pricing.sources import price_file, read
 from accounting.reports.unpriced import unpriced
 from accounting.storage.engine import app_engine

@@ -12,9 +12,10 @@ import click
 from sqlalchemy import Engine
 
 from accounting.cli.group import example
-from accounting.cli.prices_options import actor, dump, for_tenant_option, moment, show, writer
+from accounting.cli.prices_options import actor, dump, for_tenant_option, show, writer
 from accounting.cli.tenant_option import tenant_option
 from accounting.errors import InvalidInput
+from accounting.moments import moment
 from accounting.pricing.genai_prices_source import SOURCE as PACKAGE
 from accounting.pricing.sources import FILES, TYPED, price_file, read
 from accounting.pricing.sources.statement import Statement

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from accounting.cli.group import example
-from accounting.cli.prices_options import moment, show
+from accounting.cli.prices_options import show
 from accounting.cli.tenant_option import tenant_option
+from accounting.moments import moment
 from accounting.storage.engine import app_engine
 from accounting.storage.price_decisions import proposals
 from accounting.storage.price_views import history as said

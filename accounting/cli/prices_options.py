@@ -1,18 +1,16 @@
-"""Whose prices are meant, who changes them, and which moment is asked for?"""
+"""Whose prices are meant, who changes them, and how are rows shown?"""
 
 from __future__ import annotations
 
 import getpass
 import os
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, time
 from typing import Any, TypeVar
 
 import click
 import msgspec
 from sqlalchemy import Engine
 
-from accounting.errors import InvalidInput
 from accounting.storage.engine import app_engine, owner_engine
 from accounting.storage.price_show import line
 from accounting.storage.tenants import get_tenant
@@ -41,21 +39,6 @@ def writer(tenant: str | None) -> Engine:
 def actor() -> str:
     """Who stands in the log: TOKENCOGS_ACTOR, else the user of the operating system."""
     return f"cli:{os.environ.get('TOKENCOGS_ACTOR') or getpass.getuser()}"
-
-
-def moment(name: str, text: str | None) -> datetime | None:
-    """An instant; a day is its first instant in UTC. Raises InvalidInput."""
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InvalidInput(name, text, "is no day or moment such as 2026-07-31 or 2026-07-31T12:00:00Z") from error
-    if found.tzinfo is None:
-        if found.time() != time(0):
-            raise InvalidInput(name, text, "a time of day needs its offset, such as Z")
-        found = found.replace(tzinfo=UTC)
-    return found.astimezone(UTC)
 
 
 def show(rows: Iterable[dict[str, Any]], as_json: bool) -> None:

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
+from accounting.moments import instant, moment
 from accounting.selfhosted.imports.gpu_prices import read_gpu_prices
 from accounting.selfhosted.rate_json import rate_of
 from accounting.selfhosted.rates import AMOUNTS
 from accounting.storage import gpu_rates
 from accounting.storage.tenants import Principal
 from api.deps import AdminKey, ServiceDep, ViewerKey
-from api.moments import instant, moment
 from api.openapi import problems
 from api.routes.pools import MayName, Named, Statement
 from api.schemas_gpu_rates import RateBody, RateDecisionBody, RateImport, RateImportBody, RateList

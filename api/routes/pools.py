@@ -9,12 +9,12 @@ from fastapi import APIRouter, Query
 from accounting.ledger.pool_bill_imports import import_bills
 from accounting.ledger.pool_bill_news import described
 from accounting.ledger.pool_billing import bill_schedule
+from accounting.moments import instant, moment
 from accounting.selfhosted.imports.cost_file import read_cost_file
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
 from accounting.storage import pool_bills, pools
 from accounting.storage.tenants import Principal
 from api.deps import AdminKey, ServiceDep, ViewerKey
-from api.moments import instant, moment
 from api.openapi import problems
 from api.schemas_pools import (
     BillImport,

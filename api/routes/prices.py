@@ -9,12 +9,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 
 from accounting.errors import Forbidden, InvalidInput
+from accounting.moments import moment
 from accounting.pricing.sources import TYPED, read
 from accounting.storage import price_decisions, price_entry, price_imports, price_views
 from accounting.storage.engine import owner_engine
 from accounting.storage.tenants import Principal
 from api.deps import AdminKey, ServiceDep, ViewerKey
-from api.moments import moment
 from api.openapi import problems
 from api.schemas_prices import (
     Decided,

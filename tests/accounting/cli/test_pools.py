@@ -195,6 +195,7 @@ def test_a_total_with_no_scheduled_hour_has_no_place(pool: Run, write: Callable[
         ([*ADD, "--until", "2026-09-01"], "must be after effective_from"),
         ([*ADD, "--currency", "GPU"], "billing_currency='GPU': no such currency"),
         ([*ADD, "--from", "2026-09-01T05:00"], "--from='2026-09-01T05:00': a time of day needs its offset"),
+        ([*ADD, "--from", "0001-01-01T00:00:00+02:00"], "--from='0001-01-01T00:00:00+02:00': lies beyond the calendar"),
         ([*RATE, "--price-per-hour", "NaN"], "price_per_hour='NaN'"),
         ([*RATE, "--price-per-hour", "-3"], "price_per_hour="),
         ([*RATE, "--amount", "3"], "amount='3': says nothing of a rate of kind on_demand"),
