@@ -46,7 +46,10 @@ class Provider:
 
 
 class Tokens:
-    """Checks tokens of one provider; its keys are fetched when first needed, hourly, and when a token names another one."""
+    """Checks tokens of one provider; its keys are fetched when first needed, hourly, and when a token names another one.
+
+    A provider that fails is asked again after RETRY_SECONDS.
+    """
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
@@ -57,9 +60,10 @@ class Tokens:
             sub={"essential": True},
             exp={"essential": True},
         )
+        self._lacking = f"the keys of the identity provider {provider.issuer} can't be had"
         self._lock = threading.Lock()
         self._keys: KeySet | None = None
-        self._fetched = -KEYS_SECONDS
+        self._fetched = self._asked = -KEYS_SECONDS
 
     def subject(self, token: str) -> str:
         """`sub` of a good token. Raises Unauthenticated, StorageUnavailable where the provider's keys can't be had."""
@@ -67,7 +71,7 @@ class Tokens:
             try:
                 found = jwt.decode(token, self._current(fresh), algorithms=ALGORITHMS)
                 self._claims.validate(found.claims)
-            except (JoseError, ValueError) as error:
+            except (JoseError, ValueError, TypeError) as error:  # a header may hold any JSON
                 # A key that is not known may be a new one of the provider's; a wrong signature stays wrong.
                 if not fresh and self._old():
                     continue
@@ -79,13 +83,17 @@ class Tokens:
         raise Unauthenticated(_REFUSED)
 
     def _old(self) -> bool:
-        return time.monotonic() - self._fetched > RETRY_SECONDS
+        return time.monotonic() - self._asked > RETRY_SECONDS
 
     def _current(self, fresh: bool) -> KeySet:
         with self._lock:
-            old = time.monotonic() - self._fetched > KEYS_SECONDS
-            if self._keys is None or old or (fresh and self._old()):
-                self._keys, self._fetched = self._fetch(), time.monotonic()
+            outdated = self._keys is None or time.monotonic() - self._fetched > KEYS_SECONDS
+            if (outdated or fresh) and self._old():
+                self._asked = time.monotonic()
+                self._keys, self._fetched = self._fetch(), self._asked
+            elif outdated:  # asked a moment ago in vain: nobody waits for it again, nor holds up those with keys
+                raise StorageUnavailable(self._lacking)
+            assert self._keys is not None
             return self._keys
 
     def _fetch(self) -> KeySet:
@@ -94,7 +102,5 @@ class Tokens:
             with httpx.Client(timeout=TIMEOUT_SECONDS, follow_redirects=True) as client:
                 told: dict[str, Any] = client.get(where).raise_for_status().json()
                 return KeySet.import_key_set(client.get(told["jwks_uri"]).raise_for_status().json())
-        except (httpx.HTTPError, KeyError, ValueError, JoseError) as error:
-            raise StorageUnavailable(
-                f"the keys of the identity provider {self.provider.issuer} can't be had"
-            ) from error
+        except (httpx.HTTPError, KeyError, ValueError, TypeError, JoseError) as error:
+            raise StorageUnavailable(self._lacking) from error

@@ -17,7 +17,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-from accounting.errors import ConfigurationError
+from accounting.errors import ConfigurationError, StorageUnavailable
 from accounting.storage.logins import grant
 from api.oidc import Provider, Tokens
 from api.settings import Settings
@@ -31,11 +31,11 @@ AUDIENCE = "tokencogs-client"
 class Issuer(BaseHTTPRequestHandler):
     """A provider with one published key."""
 
-    keys: ClassVar[dict[str, Any]] = {}
+    keys: ClassVar[Any] = {}
     fetched: ClassVar[int] = 0
 
     def do_GET(self) -> None:
-        told: dict[str, Any] = {"jwks_uri": f"http://{self.headers['Host']}/keys"}
+        told: Any = {"jwks_uri": f"http://{self.headers['Host']}/keys"}
         if self.path == "/keys":
             told = self.keys
             type(self).fetched += 1
@@ -88,6 +88,11 @@ def world(database: Database) -> Iterator[World]:
     thread.join()
 
 
+def part(value: object) -> str:
+    """A part of a token."""
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
 def test_a_good_token_has_the_tenant_and_scope_of_its_subject(world: World) -> None:
     ada, gus = world.me(world.token()).json(), world.me(world.token(sub="gus")).json()
     assert (ada["tenant"], ada["scope"]) == ("acme", "analyst")
@@ -119,17 +124,31 @@ def test_a_token_signed_by_another_key_is_refused(world: World) -> None:
 
 
 def test_a_token_signed_with_the_public_key_as_a_secret_is_refused(world: World) -> None:
-    def part(value: dict[str, Any]) -> bytes:
-        return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=")
-
     claims = {"iss": world.issuer, "aud": AUDIENCE, "sub": "ada", "exp": int(time.time()) + 600}
-    signed = part({"alg": "HS256", "kid": "k1"}) + b"." + part(claims)
-    mac = hmac.new(world.key.as_pem(private=False), signed, "sha256").digest()
-    token = signed + b"." + base64.urlsafe_b64encode(mac).rstrip(b"=")
-    assert world.me(token.decode()).status_code == 401
+    signed = f"{part({'alg': 'HS256', 'kid': 'k1'})}.{part(claims)}"
+    mac = hmac.new(world.key.as_pem(private=False), signed.encode(), "sha256").digest()
+    token = f"{signed}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
+    assert world.me(token).status_code == 401
 
 
-@pytest.mark.parametrize("token", ["a.b.c", "..", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ."])
+HEADERS: list[object] = [
+    {"alg": "RS256", "kid": "k1", "crit": 5},
+    {"alg": "RS256", "kid": {}},
+    {"alg": ["RS256"]},
+    [],
+    None,
+]
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "a.b.c",
+        "..",
+        "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ.",
+        *(f"{part(header)}.{part({'sub': 'ada'})}.c2ln" for header in HEADERS),
+    ],
+)
 def test_what_is_no_token_or_unsigned_is_refused(world: World, token: str) -> None:
     assert world.me(token).status_code == 401
 
@@ -169,6 +188,40 @@ def test_a_key_that_the_provider_changed_is_fetched_after_a_while(
     new = RSAKey.generate_key(2048, {"kid": "k1"})
     monkeypatch.setattr(Issuer, "keys", {"keys": [new.as_dict(private=False)]})
     assert tokens.subject(world.token(new)) == "ada"
+
+
+@pytest.mark.parametrize("told", [{}, [], {"keys": 5}, {"keys": [5]}], ids=str)
+def test_a_provider_without_keys_is_asked_once_for_many_tokens(
+    world: World, monkeypatch: pytest.MonkeyPatch, told: object
+) -> None:
+    monkeypatch.setattr(Issuer, "keys", told)
+    tokens, before = Tokens(Provider(world.issuer, AUDIENCE)), Issuer.fetched
+    for _ in range(3):
+        with pytest.raises(StorageUnavailable, match="can't be had"):
+            tokens.subject(world.token())
+    assert Issuer.fetched == before + 1
+
+
+def test_known_keys_stay_good_while_the_provider_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.oidc.RETRY_SECONDS", -1.0)
+    tokens = Tokens(Provider(world.issuer, AUDIENCE))
+    assert tokens.subject(world.token()) == "ada"
+    monkeypatch.setattr(Issuer, "keys", {})
+    with pytest.raises(StorageUnavailable):
+        tokens.subject(world.token(RSAKey.generate_key(2048, {"kid": "k2"})))
+    assert tokens.subject(world.token()) == "ada"
+
+
+def test_keys_of_more_than_an_hour_are_not_trusted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = Tokens(Provider(world.issuer, AUDIENCE))
+    assert tokens.subject(world.token()) == "ada"
+    now = time.monotonic()
+    monkeypatch.setattr(Issuer, "keys", {})
+    monkeypatch.setattr("api.oidc.time.monotonic", lambda: now + 3_599)
+    assert tokens.subject(world.token()) == "ada"
+    monkeypatch.setattr("api.oidc.time.monotonic", lambda: now + 3_601)
+    with pytest.raises(StorageUnavailable):
+        tokens.subject(world.token())
 
 
 def test_half_a_configuration_is_refused() -> None:
