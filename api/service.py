@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -102,20 +102,27 @@ class Service:
 
     def _alert(self) -> None:
         """Tells every tenant, or those that this process knows of, of models without a price."""
-        known = [one.tenant for one in list_tenants(owner_engine())] if has_owner() else self._books.tenants
-        for tenant in known:
-            try:
-                alert(self.engine, context(self.engine, tenant))
-            except TokencogsError as error:
-                _LOG.warning("alerts: %s; tried again", error)
+        known = _tenants() if has_owner() else self._books.tenants
+        self._for_each("alerts", known, partial(alert, self.engine))
 
     def _make_partitions(self) -> None:
         with transaction(owner_engine(), NO_TENANT) as connection:
             migrate.make_partitions(connection, datetime.now(UTC).date())
 
     def _settle(self) -> None:
-        for tenant in list_tenants(owner_engine()):
-            settle(self.engine, context(self.engine, tenant.tenant))
+        self._for_each("settlement", _tenants(), partial(settle, self.engine))
+
+    def _for_each(self, name: str, tenants: Iterable[str], act: Callable[[TenantContext], object]) -> None:
+        """One tenant's failure keeps no other one from its turn."""
+        for tenant in tenants:
+            try:
+                act(context(self.engine, tenant))
+            except TokencogsError as error:
+                _LOG.warning("%s of %s: %s; tried again", name, tenant, error)
+
+
+def _tenants() -> list[str]:
+    return [one.tenant for one in list_tenants(owner_engine())]
 
 
 def require_schema() -> None:

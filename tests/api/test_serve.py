@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 
 from accounting.cli import main
+from accounting.errors import Conflict
 from accounting.storage.engine import transaction
 from accounting.storage.tenants import create_tenant
+from accounting.tenant import TenantContext
 from api.cli import serve
 from api.settings import Settings
 from tests.api.serving import running
@@ -109,6 +111,26 @@ def test_settlement_in_the_process_runs_for_every_tenant(database: Database) -> 
                     runs[tenant] = connection.execute(text("SELECT count(*) FROM settlement_runs")).scalar_one()
             time.sleep(0.05)
     assert all(runs.values()), runs
+
+
+def test_a_tenant_whose_settlement_fails_keeps_no_other_one_from_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for tenant in ("afails", "works"):
+        create_tenant(database.owner, tenant, tenant)
+    settled: list[str] = []
+
+    def settle(_engine: Engine, tenant: TenantContext) -> None:
+        if tenant.tenant == "afails":
+            raise Conflict("another run is at work")
+        settled.append(tenant.tenant)
+
+    monkeypatch.setattr("api.service.settle", settle)
+    with running(database, Settings(settlement_seconds=60)):
+        deadline = time.monotonic() + 20
+        while "works" not in settled and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert "works" in settled
 
 
 def test_partitions_are_made_ahead_by_a_running_server(database: Database) -> None:
