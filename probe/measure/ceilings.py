@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from probe.gpu.device import synchronise
+
 # Nominal bytes a second and dense bf16 operations a second of one device, from the makers' data sheets (without sparsity).
 _PEAKS = {
     "H200": (4.8e12, 989e12),
@@ -51,14 +53,9 @@ def _best(work: Callable[[], Tensor], device: torch.device, repeats: int = 7) ->
     work()
     best = float("inf")
     for _ in range(repeats):
-        _wait(device)
+        synchronise(device)
         begun = time.perf_counter()
         work()
-        _wait(device)
+        synchronise(device)
         best = min(best, time.perf_counter() - begun)
     return best
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

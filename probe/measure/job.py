@@ -26,10 +26,10 @@ def run_job(values: Mapping[str, Any], out: Path, say: Say) -> ResultFile:
     """
     if not out.parent.is_dir():
         raise MeasureRefused("out", str(out), "its folder isn't there")
-    rig = build_rig(ServeOptions.of({**values, "no_enable_prefix_caching": True}), values["threads"])
     adaptive = values["grid"] == "auto"
     if not adaptive and not Path(values["grid"]).is_file():
         raise MeasureRefused("grid", values["grid"], "is neither auto nor a file")
+    given = None if adaptive else read_grid(Path(values["grid"]))
     settings = Settings(
         budget_seconds=values["budget"] * 60,
         target=values["target"],
@@ -39,15 +39,16 @@ def run_job(values: Mapping[str, Any], out: Path, say: Say) -> ResultFile:
         seed=values["seed"],
     )
     visiting = Visiting(values["steps"], values["warm_up"], quiet_share=values["quiet_share"])
-    grid = auto_grid(rig.limits) if adaptive else read_grid(Path(values["grid"]))
+    rig = build_rig(ServeOptions.of({**values, "no_enable_prefix_caching": True}), values["threads"])
+    grid = given or auto_grid(rig.limits)
     journal = journal_of(out)
     result, ended = measure(rig, Sweep(grid, settings, visiting), journal, say)
     write(result, out)
     if not ended:
         return result
     if values["replay_seconds"] and result.curve is not None:
-        given = values.get("replay_list")
-        arrivals = None if given is None else read_arrivals(given)
+        listed = values.get("replay_list")
+        arrivals = None if listed is None else read_arrivals(listed)
         result = with_replay(result, rig, values["replay_seconds"], arrivals, values["seed"])
         write(result, out)
     journal.unlink()

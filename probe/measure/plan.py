@@ -11,7 +11,7 @@ import numpy as np
 
 from probe.curve.schema import Point
 from probe.fit.features import seconds
-from probe.fit.model import Experts, fit_model
+from probe.fit.model import Experts, Model, fit_model
 from probe.measure.errors import MeasureRefused
 from probe.measure.shapes import IDLE, Shape, between, decode, mixed, prefill, ragged, unique
 
@@ -89,6 +89,16 @@ def read_grid(path: Path) -> GridFile:
             raise MeasureRefused(f"grid.{name}", wrong[0], "whole numbers from 1 are expected")
     if any(one < 0 for one in grid.prefill_cached):
         raise MeasureRefused("grid.prefill_cached", min(grid.prefill_cached), "whole numbers from 0 are expected")
+    for pair in grid.ragged:
+        if min(pair) < 1:
+            raise MeasureRefused("grid.ragged", pair, "whole numbers from 1 are expected")
+    for batch, context, new, cached in grid.mixed:
+        if min(batch, context, new) < 1 or cached < 0:
+            raise MeasureRefused(
+                "grid.mixed",
+                (batch, context, new, cached),
+                "whole numbers from 1, and cached ones from 0, are expected",
+            )
     return grid
 
 
@@ -104,12 +114,13 @@ def shapes_of(grid: GridFile) -> list[Shape]:
 def refine(points: Sequence[Point], experts: Experts) -> list[Shape]:
     """Where the decode points are predicted worst from all other batches: batches between theirs and the neighbours', each at all
     contexts; when no batch lies between any more, contexts between, each at all batches; none when nothing is left."""
-    even = [p for p in points if p.kind == "decode" and not p.ragged and p.n > 0]
     used = [p for p in points if p.kind != "idle" and p.n > 0]
+    even = [p for p in used if _even(p)]
     batches, contexts = sorted({p.batch for p in even}), sorted({_context(p) for p in even})
     if len(batches) < 3:
         return []
-    worst = [p for _, p in sorted(((_off(p, used, experts), p) for p in even), key=lambda one: -one[0])]
+    unseen = {batch: _without(batch, used, experts) for batch in batches}
+    worst = sorted(even, key=lambda p: _off(p, unseen[p.batch]), reverse=True)
     rows = unique([between for p in worst for between in _beside(batches, p.batch)])[:_ROWS]
     if rows:
         return [decode(batch, context) for batch in rows for context in contexts]
@@ -121,11 +132,18 @@ def _context(point: Point) -> int:
     return round(point.context_sum / point.batch)
 
 
-def _off(point: Point, points: Sequence[Point], experts: Experts) -> float:
-    """Relative size of the error on `point` of a fit that has seen no even decode point of its batch."""
-    rest = [p for p in points if not (p.kind == "decode" and not p.ragged and p.batch == point.batch)]
-    predicted = fit_model(rest, experts, "parametric").predict([point])
-    return float(np.abs(predicted / seconds([point]) - 1.0)[0])
+def _even(point: Point) -> bool:
+    return point.kind == "decode" and not point.ragged
+
+
+def _without(batch: int, points: Sequence[Point], experts: Experts) -> Model:
+    """A fit that has seen no even decode point of that batch."""
+    return fit_model([p for p in points if not (_even(p) and p.batch == batch)], experts, "parametric")
+
+
+def _off(point: Point, model: Model) -> float:
+    """Relative size of the model's error on the point."""
+    return float(np.abs(model.predict([point]) / seconds([point]) - 1.0)[0])
 
 
 def _beside(axis: list[int], value: int) -> list[int]:

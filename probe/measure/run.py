@@ -16,7 +16,7 @@ import torch
 
 from probe.curve.errors import CurveRefused
 from probe.curve.limits import use_of
-from probe.curve.schema import VERSION, Fit, ResultFile, Run, dump_result
+from probe.curve.schema import VERSION, Fit, ModelInfo, ResultFile, Run, dump_result
 from probe.curve.setup_shape import measured_of, shape_of, widths
 from probe.fit.result import with_curve
 from probe.measure.ceilings import measure_ceilings
@@ -71,7 +71,7 @@ def measure(rig: Rig, wanted: Sweep, journal_path: Path, say: Say) -> tuple[Resu
         notes, ended = ["interrupted: the rest of the plan is missing"], False
     finally:
         journal.close()
-    return _result(rig, wanted, journal, [*left_out, *notes]), ended
+    return _result(rig, model, wanted, journal, [*left_out, *notes]), ended
 
 
 def reference_of(shapes: list[Shape]) -> Shape:
@@ -91,16 +91,14 @@ def _possible(rig: Rig, shapes: list[Shape], steps: int) -> tuple[list[Shape], l
     return kept, [f"not measured, as cache, step budget or length limit don't hold them: {shown}"] if left else []
 
 
-def _result(rig: Rig, wanted: Sweep, journal: Journal, notes: list[str]) -> ResultFile:
-    samples = [sample for _, sample in journal.samples()]
-    points = points_of(journal.samples())
-    drift = drift_of(samples)
+def _result(rig: Rig, model: ModelInfo, wanted: Sweep, journal: Journal, notes: list[str]) -> ResultFile:
+    found = journal.samples()
+    samples = [sample for _, sample in found]
     measured = None
     if wanted.ceilings:
         device = rig.engine.runner.model.device
         measured = measure_ceilings(device, getattr(torch, rig.options.dtype))
     now = datetime.now(UTC)
-    model = model_info(rig)
     result = ResultFile(
         version=VERSION,
         result_id=f"{model.name.replace(' ', '-')}-tokencogs-{now:%Y%m%dT%H%M%SZ}",
@@ -110,13 +108,13 @@ def _result(rig: Rig, wanted: Sweep, journal: Journal, notes: list[str]) -> Resu
             seed=wanted.settings.seed,
             rounds=wanted.settings.rounds,
             warm_up=wanted.visiting.warm_up,
-            drift=drift,
+            drift=drift_of(samples),
         ),
         model=model,
         engine=engine_info(rig),
         device=device_info(rig, measured),
         samples=samples,
-        points=points,
+        points=points_of(found),
     )
     return fitted(result, [*notes, *_said(result)], memory_info(rig))
 

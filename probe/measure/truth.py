@@ -84,12 +84,11 @@ def capacity(curve: CurveDocument, arrivals: Sequence[Arrival], books: Books) ->
 
 
 def figures(load: float, predicted: Served, measured: Served) -> list[Figure]:
-    """GPU-seconds, median time to the first token, median gap between tokens."""
-    pairs = {
-        "gpu_seconds": (predicted.busy_seconds, measured.busy_seconds),
-        "ttft_p50": (float(np.median(predicted.ttft)), float(np.median(measured.ttft))),
-        "itl_p50": (float(np.median(predicted.itl)), float(np.median(measured.itl))),
-    }
+    """GPU-seconds, median time to the first token, median gap between tokens; no gap where every answer is one token."""
+    pairs = {"gpu_seconds": (predicted.busy_seconds, measured.busy_seconds)}
+    for name, one, other in (("ttft_p50", predicted.ttft, measured.ttft), ("itl_p50", predicted.itl, measured.itl)):
+        if one and other:
+            pairs[name] = float(np.median(one)), float(np.median(other))
     return [Figure(load, name, *pair) for name, pair in pairs.items()]
 
 

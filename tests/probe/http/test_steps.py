@@ -45,7 +45,7 @@ def test_warm_up_counts_for_who_is_there_but_is_no_sample() -> None:
 
 
 def test_a_prompt_s_own_step_is_its_first_token_less_a_bare_round_trip() -> None:
-    [sample] = prefill_samples([made(10, [10.5, 11])], 0.1, 0, saturated=False)
+    [sample] = prefill_samples([made(10, [10.5, 11], scheduled=9)], 0.1, 0, saturated=False)
     assert sample.seconds == pytest.approx(0.4)
     assert sample.prefills == [(100, 0)]
 
@@ -99,6 +99,20 @@ def test_what_clients_saw_counts_from_when_a_request_was_to_be_sent() -> None:
     assert run is not None
     assert (run.ttft_median, run.tpot_median, run.itl_median, run.e2e_median) == (3, 1.5, 1.5, 6)
     assert (run.output_tokens_per_second, run.total_tokens_per_second, run.failed) == (0.75, 25.75, 0)
+
+
+def test_figures_of_two_requests_by_hand() -> None:
+    """First tokens after 1 and 3 s; paces (3 - 1) / 2 = 1 and (8 - 4) / 1 = 4 s; gaps of 0.5, 1.5 and 4 s; ends after 3 and 7 s. The third
+    is short and counts as failed. Five tokens and two prompts of 100 in the 8 s from the first sent to the last ended."""
+    calls = [made(0, [1, 1.5, 3]), made(1, [4, 8]), made(0, [1, 2], asked=9)]
+    run = served_of(calls, Load(0.1, 0.0), concurrency=2)
+    assert run is not None
+    assert (run.ttft_median, run.ttft_mean, run.ttft_p99) == pytest.approx((2, 2, 1 + 0.99 * 2))
+    assert (run.tpot_median, run.tpot_mean, run.tpot_p99) == pytest.approx((2.5, 2.5, 1 + 0.99 * 3))
+    assert (run.itl_median, run.itl_mean, run.itl_p99) == pytest.approx((1.5, 2, 1.5 + 0.98 * 2.5))
+    assert (run.e2e_median, run.duration) == (5, 8)
+    assert (run.output_tokens_per_second, run.total_tokens_per_second) == (0.625, 25.625)
+    assert (run.requests_per_second, run.requests, run.failed) == (0.25, 3, 1)
 
 
 def test_a_short_answer_is_a_failed_one_and_unknown_cached_tokens_stay_unknown() -> None:

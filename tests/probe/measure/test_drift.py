@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probe.curve.schema import Point, Sample
-from probe.measure.drift import by_round, compare, reference_shapes, samples_of
+from probe.measure.drift import Change, Drift, by_round, compare, reference_shapes, samples_of
 from probe.measure.errors import MeasureRefused
 from probe.measure.shapes import decode, prefill
 
@@ -40,6 +40,18 @@ def test_noise_wider_than_the_tolerance_decides_nothing() -> None:
     found = compare(THEN, wide, 0.02, seed=1)
     assert not found.moved
     assert found.verdict.startswith("can't tell")
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), [
+    (-0.02, 0.02, "cost did not move"),
+    (-0.05, -0.01, "can't tell"),
+    (0.01, 0.05, "can't tell"),
+    (0.02, 0.05, "can't tell"),
+    (0.021, 0.05, "cost moved"),
+    (-0.05, -0.021, "cost moved"),
+])  # fmt: skip
+def test_a_verdict_needs_the_whole_interval_on_one_side(low: float, high: float, verdict: str) -> None:
+    assert Drift([], Change("all", (low + high) / 2, low, high), 0.02, []).verdict.startswith(verdict)
 
 
 def test_a_shape_without_clean_rounds_is_named_and_left_out() -> None:

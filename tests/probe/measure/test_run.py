@@ -162,6 +162,10 @@ def test_bad_options_are_refused_by_name(tmp_path: Path, more: dict[str, Any], s
     [
         ('{"batch": [1]}', "context"),
         ('{"batch": [0], "context": [16]}', "grid.batch=0"),
+        ('{"batch": [1], "context": [16], "prefill_cached": [-1]}', "grid.prefill_cached=-1"),
+        ('{"batch": [1], "context": [16], "ragged": [[0, 16]]}', r"grid.ragged=(0, 16)"),
+        ('{"batch": [1], "context": [16], "mixed": [[1, 16, 0, 0]]}', r"grid.mixed=(1, 16, 0, 0)"),
+        ('{"batch": [1], "context": [16], "mixed": [[1, 16, 8, -1]]}', r"grid.mixed=(1, 16, 8, -1)"),
         ('{"batch": [1], "context": [16], "colour": 1}', "colour"),
         ('{"batch": [1], "context": [100000]}', "nothing of it fits"),
     ],

@@ -70,6 +70,13 @@ def test_a_table_has_no_steps_to_simulate() -> None:
         simulate(table, [Arrival(0.0, 3, 1)], BOOKS)
 
 
+def test_answers_of_one_token_have_no_gap_to_compare() -> None:
+    """A prompt of 3: 16 s, as long as it is busy."""
+    served = simulate(curve(), [Arrival(0.0, 3, 1)], BOOKS)
+    found = {one.name: one.predicted for one in figures(0.5, served, served)}
+    assert found == pytest.approx({"gpu_seconds": 16.0, "ttft_p50": 16.0})
+
+
 def test_figures_are_busy_time_and_medians() -> None:
     predicted = simulate(curve(), [Arrival(0.0, 3, 3)], BOOKS)
     slower = simulate(curve(parameters={**PARAMETERS, "t_0": 20.0}), [Arrival(0.0, 3, 3)], BOOKS)
