@@ -30,7 +30,7 @@ _COST = text(
     """
     SELECT day, billing_currency, sum(effective_cost) AS amount FROM rollup_user_day
     WHERE tenant = :tenant AND day >= :first AND day < :until AND purpose = ANY(:purposes) AND charge_status = 'priced'
-    GROUP BY 1, 2 HAVING sum(effective_cost) <> 0
+    GROUP BY 1, 2
     """
 ).bindparams(bindparam("purposes", type_=ARRAY(TEXT)))
 
@@ -40,7 +40,7 @@ class BridgeRates:
     """Rates of two periods.
 
     Attributes:
-        means: currency -> units of the report's currency for one, mean over the days of `over`.
+        means: currency of anything used or earned, be it for nothing -> units of the report's currency for one, mean over `over`.
         converter: daily rates of what was booked in either period.
     """
 
@@ -55,7 +55,9 @@ class BridgeRates:
     def cost(self, booked: DayAmounts) -> Fraction:
         """Costs by day at their daily rates, currency units, unrounded."""
         rates = self.converter.rates
-        return sum((Fraction(amount) * Fraction(rates[key].rate) for key, amount in booked.items()), Fraction(0))
+        return sum(
+            (Fraction(amount) * Fraction(rates[key].rate) for key, amount in booked.items() if amount), Fraction(0)
+        )
 
     def section(self) -> Section:
         """The constant rates, for people."""
@@ -95,12 +97,15 @@ def read_bridge_rates(
     connection: Connection, to_currency: str, over: Days, costs: Iterable[DayAmounts], earned: Iterable[Earnings]
 ) -> BridgeRates:
     """Rates for what both periods hold. Raises MissingRate for a day without one, of the earlier period or of an amount."""
-    booked: dict[str, DayAmounts] = {"effective_cost": {key: value for one in costs for key, value in one.items()}}
+    spent = {key: amount for one in costs for key, amount in one.items()}
+    # What cost nothing needs no rate of its day.
+    booked: dict[str, DayAmounts] = {"effective_cost": {key: amount for key, amount in spent.items() if amount}}
+    currencies = {to_currency, *(currency for _, currency in spent)}
     for one in earned:
+        currencies |= {billed.billing_currency for billed in one.as_billed()}
         for measure, amounts in one.booked(to_currency).items():
             booked[measure] = {**booked.get(measure, {}), **amounts}
     converter = Converter.read(connection, to_currency, booked)
-    currencies = {currency for amounts in booked.values() for _, currency in amounts} | {to_currency}
     days = [over[0] + timedelta(days=number) for number in range((over[1] - over[0]).days)]
     table = read_rates(connection, currencies, days[0], days[-1])
     means = {

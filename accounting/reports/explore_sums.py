@@ -22,7 +22,7 @@ _SUMS = (
 )
 _BOOKED = (
     "SELECT {number} AS day_no, billing_currency, sum(effective_cost) AS amount FROM {table} "
-    "WHERE tenant = :tenant AND {period} {filters} GROUP BY 1, 2 HAVING sum(effective_cost) <> 0"
+    "WHERE tenant = :tenant AND {period} {filters} GROUP BY 1, 2 HAVING bool_or(effective_cost <> 0)"
 )
 
 

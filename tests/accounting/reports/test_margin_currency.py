@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from accounting.errors import MissingRate
+from accounting.ledger.revise import void
 from accounting.pipeline import ingest
 from accounting.pricing.currency import ReferenceRate
 from accounting.reports import Report, ReportQuery, run
@@ -76,6 +77,20 @@ def euro(database: Database, tmp_path_factory: pytest.TempPathFactory) -> Euro:
     path.write_text(LINES)
     assert import_lines_csv(database.app, tenant, path).accepted == 2
     put_account_rule(database.app, tenant, "use", "2026-07-03")
+    return Euro(database, tenant)
+
+
+@pytest.fixture(scope="module")
+def nothing(database: Database, euro: Euro) -> Euro:
+    """Another tenant, by the same rates: a call of 3 July that was voided, and a plan sold for 0 euros."""
+    create_tenant(database.owner, "nothing", "Nothing", billing_currency="EUR")
+    tenant = context(database.app, "nothing")
+    sent = [event("v", occurred_at="2026-07-03T12:00:00Z", user_id="ann")]
+    assert ingest(database.app, tenant, load_book(database.app, "nothing"), body(sent)).accepted == 1
+    void(database.app, tenant, "v", "sent by mistake")
+    put_plan(database.app, tenant, "free")
+    sold = make_subscription(tenant, "f", plan="free", user_id="ann", monthly_price="0", starts_on="2026-07-01")
+    put_subscription(database.app, tenant, sold)
     return Euro(database, tenant)
 
 
@@ -209,6 +224,19 @@ def test_the_bridge_compares_at_the_mean_rate_of_the_earlier_days(euro: Euro) ->
     (pvm,) = _section(report, "price_volume_mix")
     # A day less of one subscriber: half the volume of 2.85; the day that is left was worth 1.60 and not 1.425.
     assert (pvm["volume"], pvm["price"], pvm["fx"], pvm["change"]) == tuple(_dec(["-1.425", "0", "0.175", "-1.25"]))
+
+
+@pytest.mark.parametrize(("currency", "other"), [("EUR", "USD"), ("USD", "EUR")])
+def test_the_bridge_knows_the_currency_of_what_came_to_nothing(nothing: Euro, currency: str, other: str) -> None:
+    report = nothing.report("margin-bridge", currency, days=(3, 5))
+    assert [row["from_currency"] for row in _section(report, "constant_rates")] == [other]
+    assert (report.totals[0]["revenue"], report.totals[0]["cost"], report.conversions) == (0, 0, [])
+
+
+def test_lines_that_cancel_each_other_are_converted_each(nothing: Euro) -> None:
+    """0.0028 dollars at 0.625, and taken back."""
+    rows = _rows(nothing.report("explore", days=(3, 5), by="basis"), "basis", "effective_cost")
+    assert rows == {"price_list": _dec(["0.00175"]), "reversal": _dec(["-0.00175"])}
 
 
 def test_a_day_without_a_rate_stops_every_margin_report(euro: Euro) -> None:
