@@ -107,8 +107,12 @@ def workload(engine: Engine, context: TenantContext, query: ReportQuery) -> Sect
 
 
 def _row(one: Any, currency: str) -> Row:
-    cost = None if one.events and not one.priced_events else one.effective_cost
-    phases = one.input_cost is not None and one.output_cost is not None
+    known = not one.events or bool(one.priced_events)
+    amounts = {
+        name: getattr(one, name) if known else None
+        for name in ("cache_saving", "effective_cost", "retry_cost", "failure_cost")
+    }
+    phases = known and one.input_cost is not None and one.output_cost is not None
     return {
         "row": "detail" if one.total == 0 else "total",
         "billing_currency": currency,
@@ -117,11 +121,8 @@ def _row(one: Any, currency: str) -> Row:
         "output_to_input": per(one.output_tokens, one.input_tokens),
         **{name: getattr(one, name) for name in _MEDIANS},
         "cache_hit_pct": percent(one.cache_read_tokens, one.input_tokens),
-        "cache_saving": one.cache_saving,
-        "effective_cost": cost,
-        "retry_cost": one.retry_cost,
-        "failure_cost": one.failure_cost,
-        "cost_per_task": per(one.task_cost, one.tasks),
+        **amounts,
+        "cost_per_task": per(one.task_cost if known else None, one.tasks),
         "calls_per_task": per(one.task_calls, one.tasks),
         **{f"{name}_{point}": _time(getattr(one, f"{name}_{point}")) for name in _TIMES for point in ("p50", "p95")},
         "blended_per_million": per(one.effective_cost, one.input_tokens + one.output_tokens, 10**6) if phases else None,

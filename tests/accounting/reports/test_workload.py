@@ -96,6 +96,14 @@ def test_a_month_of_unknown_cost_has_no_effects_and_gives_none_to_the_next(traff
     assert (june["by_calls"], june["by_unit_price"], june["unit_price_change_pct"]) == (None, None, None)
 
 
+def test_amounts_and_prices_of_calls_that_are_all_unpriced_are_unknown(traffic: Traffic) -> None:
+    (total,) = traffic.report("2026-05-01", "2026-06-01").totals
+    names = ("effective_cost", "retry_cost", "failure_cost", "cache_saving", "cost_per_task")
+    prices = (f"{name}_per_million" for name in ("blended", "input", "output"))
+    assert (total["events"], total["tasks"]) == (1, 1)
+    assert [total[name] for name in (*names, *prices)] == [None] * 8
+
+
 def test_what_tasks_cost_leaves_out_those_with_an_unpriced_call(traffic: Traffic) -> None:
     """Tasks of 0.0028 (one call), 0.0014 (two) and 0.0007 (a trace); t0 has no price."""
     cost, calls = _section(traffic.report("2026-05-01", "2026-08-01"), "tasks")
