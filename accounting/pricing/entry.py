@@ -89,9 +89,8 @@ def _compare(row: Tariff, texts: Mapping[str, str], siblings: Iterable[Tariff]) 
     of_seller = [one for one in alike if one.seller == row.seller]
     for token_class, price in row.prices.items():
         near = _stating(of_model, token_class) or _stating(of_seller, token_class)
-        if (
-            not near
-        ):  # Of a seller that nobody knows: the whole list spreads so wide that only its middle tells units apart.
+        if not near:
+            # Of a seller that nobody knows: the whole list spreads so wide that only its middle tells units apart.
             every = _stating(alike, token_class)
             near = every[len(every) // 2 :][:1]
         if not price or not near:

@@ -46,9 +46,9 @@ def reach_users(
     """
     found = list(earnings)
     in_force = [rules.on(day) for day in starts]
-    accounts = sorted(
-        {one.account_id for one in found if one.account_id and not one.user_id and in_force[one.part] != "account"}
-    )
+    accounts = {
+        one.account_id for one in found if one.account_id and not one.user_id and in_force[one.part] != "account"
+    }
     if not accounts:
         return found
     requests: defaultdict[tuple[int, str], dict[str, int]] = defaultdict(dict)
@@ -57,6 +57,6 @@ def reach_users(
             if one.account_id in accounts and one.starts_on < end and (one.ends_on is None or one.ends_on > start):
                 requests[part, one.account_id][one.user_id] = 0
     asked = {"tenant": context.tenant, "first": starts[0], "until": until, "starts": list(starts)}
-    for row in connection.execute(_REQUESTS, asked | {"accounts": accounts, "purposes": list(USER_FACING)}):
+    for row in connection.execute(_REQUESTS, asked | {"accounts": sorted(accounts), "purposes": list(USER_FACING)}):
         requests[row.part, row.account_id][row.user_id] = row.requests
     return list(split_accounts(found, in_force, requests))

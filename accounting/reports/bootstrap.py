@@ -5,7 +5,7 @@ Amounts are taken to 10^-6 currency units as whole numbers here, as an interval 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,29 +43,28 @@ def intervals(subscribers: Sequence[Subscriber], seed: int = SEED) -> dict[str, 
     count = len(subscribers)
     if count < FEWEST:
         return {}
-    draws = _DRAWS if count <= _MANY else _FEW_DRAWS
-    rng = np.random.default_rng(seed)
     statistics = _statistics(subscribers)
-    found = {name: np.empty(draws) for name in statistics}
-    for draw in range(draws):
-        times = np.bincount(rng.integers(0, count, count), minlength=count).astype(np.int64)
+    found: dict[str, list[float]] = {name: [] for name in statistics}
+    for times in _drawn(count, seed):
         for name, statistic in statistics.items():
-            found[name][draw] = statistic(times)
-    return {name: _interval(values) for name, values in found.items()}
+            found[name].append(statistic(times))
+    return {name: _interval(np.array(values)) for name, values in found.items()}
 
 
 def mean_intervals(rows: Sequence[Sequence[int]], seed: int = SEED) -> list[Interval]:
     """Interval of the mean of each column, 10^-6 units; amounts are whole numbers of 10^-18. Empty with fewer than FEWEST rows."""
     if len(rows) < FEWEST:
         return []
-    amounts = np.array([[amount // _MICRO for amount in row] for row in rows], dtype=np.int64)
-    rng = np.random.default_rng(seed)
-    draws = _DRAWS if len(rows) <= _MANY else _FEW_DRAWS
-    found = np.empty((draws, amounts.shape[1]))
-    for draw in range(draws):
-        times = np.bincount(rng.integers(0, len(rows), len(rows)), minlength=len(rows)).astype(np.int64)
-        found[draw] = (times @ amounts) / len(rows)
+    amounts = np.array([_micro(row) for row in rows])
+    found = np.array([times @ amounts for times in _drawn(len(rows), seed)]) / len(rows)
     return [_between(column) for column in found.T]
+
+
+def _drawn(count: int, seed: int) -> Iterator[Ints]:
+    """Draw after draw, how often each of `count` is in it."""
+    rng = np.random.default_rng(seed)
+    for _ in range(_DRAWS if count <= _MANY else _FEW_DRAWS):
+        yield np.bincount(rng.integers(0, count, count), minlength=count).astype(np.int64)
 
 
 def _statistics(subscribers: Sequence[Subscriber]) -> dict[str, Callable[[Ints], float]]:

@@ -76,7 +76,7 @@ NO_REPLICA = "no replica in service"
 # Lines of an event may stand in any quarter of their hour.
 _BOOKED = text(
     """
-    SELECT billing_currency, sum(effective_cost) AS amount FROM charges
+    SELECT billing_currency, coalesce(sum(effective_cost), 0) AS amount FROM charges
     WHERE tenant = :tenant AND basis = :basis AND deployment = ANY(:pools)
       AND charge_period_start >= :since AND charge_period_start < :until
       AND date_bin('1 hour', charge_period_start, timestamptz '2000-01-01 00:00:00+00') = ANY(:hours)
@@ -108,7 +108,8 @@ def pool_bill(engine: Engine, context: TenantContext, query: ReportQuery) -> Rep
         key = (hour.billing_currency, hour.pool_id, _period(hour.hour, grains, query))
         groups.setdefault(key, []).append(hour)
     outline, feet = [], []
-    waiting = [one for key, one in bills.items() if key not in {(hour.pool_id, hour.hour) for hour in hours}]
+    settled = {(hour.pool_id, hour.hour) for hour in hours}
+    waiting = [one for key, one in bills.items() if key not in settled]
     for currency in sorted({key[0] for key in groups} | {one.billing_currency for one in waiting}):
         details = [Node(_row(*key, of)) for key, of in sorted(groups.items()) if key[0] == currency]
         mine = [hour for hour in hours if hour.billing_currency == currency]

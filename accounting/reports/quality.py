@@ -8,12 +8,11 @@ from typing import Any
 from sqlalchemy import Connection, Engine, text
 
 from accounting.reports.base import Column, Footer, Node, Report, Row
-from accounting.reports.coverage import coverage, set_apart
+from accounting.reports.coverage import read_coverage
 from accounting.reports.exact import ZERO, minus
 from accounting.reports.query import ReportQuery
 from accounting.reports.reconcile import control
 from accounting.reports.source import rollup
-from accounting.reports.sums import measures
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
@@ -40,6 +39,7 @@ NOTES = {
     "estimated": "cost of own machines whose shares rest on estimated times",
     "unmatched_revenue": "invoice lines that name neither a user nor an account; revenue of nobody",
 }
+_WITHOUT_COST = ("unpriced", "usage_missing", "pending_settlement", "excepted")
 _LATE = """
     SELECT billing_currency, sum(events)::bigint AS events, sum(effective_cost) AS amount FROM {rollup}
     WHERE tenant = :tenant AND bucket >= :since AND bucket < :until
@@ -84,12 +84,10 @@ def quality(engine: Engine, context: TenantContext, query: ReportQuery) -> Repor
     query.check_group_by(GROUP_BY)
     asked = {"tenant": context.tenant, "since": query.since, "until": query.until}
     with read_only(engine, context.tenant) as connection:
-        table = rollup(query, context)
-        sums = connection.execute(text(_STATUSES.format(rollup=table)), asked).all()
-        covered = coverage(sums, set_apart(connection, context, query.since, query.until))
+        covered = read_coverage(connection, context, query)
         opened = {row.kind: row.events for row in connection.execute(_OPEN, asked)}
         amounts = {
-            "late": connection.execute(text(_LATE.format(rollup=table)), asked).all(),
+            "late": connection.execute(text(_LATE.format(rollup=rollup(query, context))), asked).all(),
             "estimated": connection.execute(_ESTIMATED, asked).all(),
             "unmatched_revenue": connection.execute(_UNMATCHED, asked).all(),
         }
@@ -98,15 +96,10 @@ def quality(engine: Engine, context: TenantContext, query: ReportQuery) -> Repor
     rows = [_row(name, shares[name]["events"], share=shares[name]["event_share"]) for name in _WITHOUT_COST]
     rows += [_row(name, opened.get(kind, 0)) for name, kind in (("conflicts", "conflict"), ("findings", "finding"))]
     for name, found in amounts.items():
-        rows += [_booked(name, line, context) for line in (*found,)] or [_booked(name, None, context)]
+        rows += [_row(name, line.events, line.amount, currency=line.billing_currency) for line in found] or [
+            _row(name, 0, ZERO, currency=context.billing_currency)
+        ]
     return Report(NAME, query, COLUMNS, tuple(Node(row) for row in rows), covered, feet)
-
-
-_WITHOUT_COST = ("unpriced", "usage_missing", "pending_settlement", "excepted")
-_STATUSES = (
-    f"SELECT charge_status, {measures(())} FROM {{rollup}} "
-    "WHERE tenant = :tenant AND bucket >= :since AND bucket < :until GROUP BY 1"
-)
 
 
 def _row(check: str, events: int, amount: Decimal | None = None, share: Any = None, currency: str = "") -> Row:
@@ -119,12 +112,6 @@ def _row(check: str, events: int, amount: Decimal | None = None, share: Any = No
         "share": share,
         "meaning": NOTES[check],
     }
-
-
-def _booked(check: str, line: Any, context: TenantContext) -> Row:
-    if line is None:
-        return _row(check, 0, ZERO, currency=context.billing_currency)
-    return _row(check, line.events, line.amount, currency=line.billing_currency)
 
 
 def _ledger(connection: Connection, context: TenantContext, query: ReportQuery) -> list[Footer]:

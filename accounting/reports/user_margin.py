@@ -21,6 +21,7 @@ from accounting.reports.convert import JOIN, PARAMETERS, Converter
 from accounting.reports.coverage import coverage, set_apart
 from accounting.reports.earnings import Earning, Earnings
 from accounting.reports.exact import ZERO, from_stored, minus, percent, plus
+from accounting.reports.figures import ledger_totals
 from accounting.reports.margin_data import booked_by_day
 from accounting.reports.period_days import period_days
 from accounting.reports.query import ReportQuery
@@ -55,12 +56,6 @@ _CONVERTED = text(
         join=JOIN.format(day_no="day - CAST(:first AS date) + 1"),
     )
 ).bindparams(*PARAMETERS)
-_LEDGER = text(
-    """
-    SELECT billing_currency, sum(effective_cost) AS incurred
-    FROM rollup_user_day WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1
-    """
-)
 
 COLUMNS = (
     Column("row", "text", table=False),
@@ -89,8 +84,8 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
     """
     query.check_group_by(GROUP_BY)
     first, until = period_days(query, context)
-    parameters = {"tenant": context.tenant, "first": first, "until": until}
-    asked = {**parameters, "user_facing": list(USER_FACING), "free_tier": list(FREE_TIER), "pools": list(POOL_PURPOSES)}
+    asked = {"tenant": context.tenant, "first": first, "until": until}
+    asked |= {"user_facing": list(USER_FACING), "free_tier": list(FREE_TIER), "pools": list(POOL_PURPOSES)}
     converter: Converter | None = None
     with read_only(engine, context.tenant) as connection:
         subscriptions = running(connection, context, first, until)
@@ -107,7 +102,7 @@ def user_margin(engine: Engine, context: TenantContext, query: ReportQuery) -> R
             found = converter.rounded(connection.execute(_CONVERTED, rated), COST)
             earnings = earned.converted(converter)
         earnings = reach_users(connection, context, earnings, rules, subscriptions, earned.starts, until)
-        ledger = {row.billing_currency: row.incurred for row in connection.execute(_LEDGER, parameters)}
+        ledger = ledger_totals(connection, context, first, until)
         statement = control(connection, context, query).incurred
         waiting = set_apart(connection, context, query.since, query.until)
     revenue = _by_user(earnings)
