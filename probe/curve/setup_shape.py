@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from probe.curve.architecture import Architecture
 from probe.curve.limits import Ceiling
 from probe.curve.schema import ResultFile
+from probe.engine.models.config import ModelConfig
 
 _WIDTH = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "int8": 1.0, "w8a8": 1.0, "fp8": 1.0, "int4": 0.5}
 _FIELDS = (
@@ -18,6 +20,31 @@ _FIELDS = (
     "intermediate_size",
     "vocab_size",
 )
+
+
+@dataclass(frozen=True)
+class Shape:
+    """As in a result file's model. Attributes: fields: config.json's numbers, experts among them."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    attention: Literal["mha", "gqa", "mqa", "mla"] | None = None
+    sliding_window: int | None = None
+
+
+def shape_in_file(config: ModelConfig) -> Shape:
+    """What a result file says of a model's shape; the attention's name goes by how many query heads share a key head."""
+    parts = [asdict(part) for part in (config, config.routed, config.mla) if part is not None]
+    numbers = {key: value for part in parts for key, value in part.items() if isinstance(value, int | float | str)}
+    windows = [window for window in config.windows if window is not None]
+    return Shape(numbers, _attention(config), min(windows) if windows else None)
+
+
+def _attention(config: ModelConfig) -> Literal["mha", "gqa", "mqa", "mla"]:
+    if config.mla is not None:
+        return "mla"
+    if config.num_key_value_heads == config.num_attention_heads:
+        return "mha"
+    return "mqa" if config.num_key_value_heads == 1 else "gqa"
 
 
 def shape_of(result: ResultFile) -> Architecture | None:

@@ -11,12 +11,12 @@ import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import DeviceInfo, EngineInfo, Fit, ModelInfo, Point, ResultFile, Run, Sample, Served
+from probe.curve.setup_shape import Shape
 from probe.fit.result import with_curve
 from probe.http.load import Call
 from probe.http.plan import Plan, Setup
 from probe.http.saturation import Load
 from probe.http.server import Server
-from probe.http.shape import Shape
 from probe.http.steps import point_of
 from probe.http.summary import METRICS
 

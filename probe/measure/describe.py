@@ -11,14 +11,15 @@ import subprocess
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo
+from probe.curve.setup_shape import shape_in_file
 from probe.engine.kv.capacity import block_bytes
-from probe.engine.models.config import ModelConfig
 from probe.engine.models.shapes import num_parameters
+from probe.engine.models.weights import weight_files
 from probe.measure.ceilings import Measured, nominal_peaks
 from probe.measure.rig import Rig, folder_of, options_of
 from probe.server.build import engine_config
@@ -28,20 +29,15 @@ def model_info(rig: Rig) -> ModelInfo:
     """Name, hash and shape. A scaled model says so in its name, as its times are not those of the model it is shaped like."""
     options, config = rig.options, rig.config
     folder = folder_of(options)
-    random_weights = folder is None or not any(folder.glob("*.safetensors"))
+    random_weights = folder is None or not weight_files(folder)
     name = options.model if folder is None else folder.name
-    windows = {window for window in config.windows if window is not None}
-    architecture = {k: v for k, v in asdict(config).items() if isinstance(v, int | float | str)}
-    if rig.moe is not None:
-        architecture |= {k: v for k, v in asdict(rig.moe).items() if isinstance(v, int | float | str)}
-    if config.mla is not None:
-        architecture |= {k: v for k, v in asdict(config.mla).items() if isinstance(v, int)}
+    shape = shape_in_file(config)
     return ModelInfo(
         name=name if options.scale == 1.0 else f"{name} x{options.scale:g}",
         model_hash=model_hash(rig, None if random_weights else folder),
-        architecture=architecture,
-        attention=attention_of(config),
-        sliding_window=min(windows) if windows else None,
+        architecture=shape.fields,
+        attention=shape.attention,
+        sliding_window=shape.sliding_window,
         dtype=options.dtype,
         quantization=options.quantization,
         random_weights=random_weights,
@@ -49,21 +45,12 @@ def model_info(rig: Rig) -> ModelInfo:
     )
 
 
-def attention_of(config: ModelConfig) -> Literal["mha", "gqa", "mqa", "mla"]:
-    """By how many key heads the query heads share."""
-    if config.mla is not None:
-        return "mla"
-    if config.num_key_value_heads == config.num_attention_heads:
-        return "mha"
-    return "mqa" if config.num_key_value_heads == 1 else "gqa"
-
-
 def model_hash(rig: Rig, folder: Path | None) -> str:
     """sha256 of the configuration and of the weights: the bytes of the files, or the seed and dtype that random ones are drawn from."""
     digest = hashlib.sha256(json.dumps(asdict(rig.config), sort_keys=True).encode())
     if folder is None:
         digest.update(f"random seed={rig.options.seed} dtype={rig.options.dtype}".encode())
-    for file in sorted(folder.glob("*.safetensors")) if folder else ():
+    for file in weight_files(folder) if folder else ():
         with file.open("rb") as opened:
             digest.update(hashlib.file_digest(opened, "sha256").digest())
     return digest.hexdigest()

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from probe.engine.engine import Engine
-from probe.engine.models.config import ModelConfig, MoeConfig
+from probe.engine.models.config import ModelConfig
 from probe.fit.model import Experts
 from probe.measure.errors import MeasureRefused
 from probe.measure.lay import fill
@@ -32,14 +32,8 @@ class Rig:
 
     @property
     def experts(self) -> Experts:
-        moe = self.moe
+        moe = self.config.routed
         return Experts() if moe is None else Experts(moe.num_experts, moe.num_experts_per_tok)
-
-    @property
-    def moe(self) -> MoeConfig | None:
-        """None where no layer kept is routed."""
-        found = self.config.moe
-        return found if found is not None and any(found.layers) else None
 
     @property
     def limits(self) -> Limits:
@@ -49,7 +43,7 @@ class Rig:
             token_budget=options.max_num_batched_tokens,
             max_model_len=options.max_model_len,
             max_num_seqs=options.max_num_seqs,
-            moe=self.moe is not None,
+            moe=self.config.routed is not None,
         )
 
 

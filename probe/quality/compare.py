@@ -12,6 +12,7 @@ from probe.curve.schema import Quality
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
 from probe.engine.kv.capacity import allocate_caches
 from probe.engine.models.model import Model
+from probe.engine.models.weights import weight_files
 from probe.engine.options import EngineConfig
 from probe.quality.divergence import Divergence
 from probe.quality.errors import QualityRefused
@@ -24,7 +25,7 @@ _BLOCK = 16
 
 def has_real_weights(model: str) -> bool:
     """A folder with safetensors; a preset, or a bare config.json, gets random ones."""
-    return any(Path(model).glob("*.safetensors"))
+    return bool(weight_files(Path(model)))
 
 
 def compare(options: ServeOptions, tokens: TokenSet) -> Quality:

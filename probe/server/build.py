@@ -21,7 +21,7 @@ from probe.engine.models.hf_config import load_config
 from probe.engine.models.model import Model
 from probe.engine.models.presets import preset
 from probe.engine.models.scale import scaled
-from probe.engine.models.weights import RandomWeights, SafetensorsWeights, Weights
+from probe.engine.models.weights import RandomWeights, SafetensorsWeights, Weights, weight_files
 from probe.engine.options import EngineConfig
 from probe.engine.scheduler import SchedulerConfig
 from probe.engine.spec.draft_model import DraftModelProposer
@@ -92,7 +92,7 @@ def engine_config(options: ServeOptions) -> EngineConfig:
 def _weights(
     options: ServeOptions, config: ModelConfig, folder: Path | None, dtype: torch.dtype, device: torch.device
 ) -> Weights:
-    if folder is None or not any(folder.glob("*.safetensors")):
+    if folder is None or not weight_files(folder):
         return RandomWeights(config, options.seed, dtype, device)
     if options.scale != 1.0:
         raise ValueError(f"scale: {options.scale} shrinks random weights only, {folder} has real ones")

@@ -148,6 +148,11 @@ class ModelConfig:
         specs = [self.attention_spec(layer) for layer in range(self.num_hidden_layers)]
         return sum(spec.bytes_per_token(dtype_bytes) * spec.tokens_held(num_tokens) for spec in specs)
 
+    @property
+    def routed(self) -> MoeConfig | None:
+        """The routed experts; None where no layer has them, as when those that do were cut off."""
+        return self.moe if self.moe is not None and any(self.moe.layers) else None
+
     def has_experts(self, layer: int) -> bool:
         return self.moe is not None and self.moe.layers[layer]
 

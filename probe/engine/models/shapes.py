@@ -119,9 +119,9 @@ def num_active_parameters(config: ModelConfig) -> int:
 
 def expert_parameters(config: ModelConfig) -> int:
     """Parameters of one routed expert of one layer; 0 where no layer is routed."""
-    if config.moe is None or not any(config.moe.layers):
+    if config.routed is None:
         return 0
-    layer = config.moe.layers.index(True)
+    layer = config.routed.layers.index(True)
     shapes = layer_shapes(config, layer)
     total = sum(math.prod(shape) for name, shape in shapes.items() if name.startswith("mlp.experts."))
-    return total // config.moe.num_experts
+    return total // config.routed.num_experts

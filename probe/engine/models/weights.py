@@ -100,13 +100,18 @@ class SafetensorsWeights:
         )
 
 
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of a folder, in order; none where its model gets random weights."""
+    return sorted(folder.glob("*.safetensors"))
+
+
 def _file_of(folder: Path) -> dict[str, Path]:
     index = folder / "model.safetensors.index.json"
     if index.exists():
         weight_map = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
         return {name: folder / file for name, file in weight_map.items()}
     found: dict[str, Path] = {}
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in weight_files(folder):
         with safe_open(path, framework="pt") as file:
             found |= dict.fromkeys(file.keys(), path)
     if not found:

@@ -8,12 +8,12 @@ import pytest
 
 from accounting.selfhosted.curve_json import load_curve
 from probe.curve.schema import ResultFile, dump_result, load_result
+from probe.curve.setup_shape import Shape
 from probe.http.load import Call
 from probe.http.plan import Plan, Setup
 from probe.http.result import Measured, fitted, result_of
 from probe.http.saturation import Load
 from probe.http.server import Server
-from probe.http.shape import Shape
 from probe.http.steps import decode_samples, prefill_samples
 from probe.http.summary import served_of
 from tests.probe.http.calls import made

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from probe.curve.setup_shape import Shape
 from probe.engine.errors import ProbeError
-from probe.http.shape import Shape, shape_named
+from probe.http.shape import shape_named
 
 
 def test_a_mixture_brings_its_experts() -> None:
