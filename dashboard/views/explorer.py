@@ -96,8 +96,11 @@ def _block(answer: Answer, by: list[str], currency: str) -> None:
     frame.metric("effective_cost", total["effective_cost"], currency=currency, title=f"Cost, {currency}", at=at[0])
     frame.metric("list_cost", total["list_cost"], currency=currency, at=at[1])
     frame.metric("events", str(total["events"]), "count", at=at[2])
-    _chart(rows.of(own, row="detail"), by, currency)
-    shown = [*own, {**total, by[0]: "Total"}]
+    if rows.of(own, row="remaining"):
+        st.info(f"More than {_ROWS} rows: a chart would lack the rest. Filter, or choose months or another split.")
+    else:
+        _chart(own, by, currency)
+    shown = [*rows.named(own, by[0]), {**total, by[0]: "Total"}]
     columns = frame.columns(answer, *by, *_MEASURES)
     frame.table(shown, columns, f"Cost by {' and '.join(label(name).lower() for name in by)}, {currency}")
 

@@ -9,11 +9,15 @@ import httpx
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.app import PAGES
+from tests.api.serving import make_keys
+from tests.conftest import Database
 from tests.dashboard.conftest import Product, shown
 
 pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 Read = Callable[..., AppTest]
 VIEWS = ("overview", "explorer", "quality", "prices", "administration")
+EVERY = sorted(view for views in PAGES.values() for view, _, _ in views)
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -95,6 +99,32 @@ def test_a_link_brings_its_period_and_filters(read: Read) -> None:
 
 def test_a_period_without_usage_says_what_to_do(read: Read) -> None:
     assert "No usage and no revenue in this period" in shown(read("overview", from_="2026-08-01", to="2026-09-01"))
+
+
+@pytest.fixture(scope="module")
+def newcomer(product: Product, database: Database) -> str:
+    """An admin key of a tenant that has sent nothing yet."""
+    return make_keys(database, "newcomer")["admin"]
+
+
+@pytest.mark.parametrize("view", EVERY)
+def test_every_page_has_something_to_say_to_a_tenant_without_usage(read: Read, newcomer: str, view: str) -> None:
+    app = read(view, key=newcomer)
+    assert not app.exception
+    assert not app.error
+    assert app.info or app.code
+
+
+def test_a_chart_that_would_lack_rows_is_not_drawn_and_the_rest_is_named(
+    read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.views.explorer._ROWS", "1")
+    app = read("explorer", dim="purpose", split="none")
+    assert "More than 1 rows: a chart would lack the rest" in shown(app)
+    assert not app.get("plotly_chart")
+    assert ">remaining<" in shown(app)
+    monkeypatch.setattr("dashboard.views.explorer._ROWS", "2")
+    assert read("explorer", dim="purpose", split="none").get("plotly_chart")
 
 
 def test_what_the_api_refuses_is_told_with_field_and_value(read: Read) -> None:
