@@ -94,6 +94,7 @@ def _print(subject: str, rows: list[dict[str, Any]], as_json: bool) -> None:
         dump(rows)
         return
     totals: Counter[str] = Counter()
+    counts = Counter(row["billing_currency"] for row in rows)
     for row in rows:
         totals[row["billing_currency"]] += to_line(Decimal(row["amount"]))
         hours = "unknown" if row["gpu_hours"] is None else row["gpu_hours"]
@@ -102,4 +103,4 @@ def _print(subject: str, rows: list[dict[str, Any]], as_json: bool) -> None:
             f"{row[subject]}\t{row['hour']}\t{row['amount']} {row['billing_currency']}\t{hours} GPU-hours\t{source}"
         )
     for currency, units in sorted(totals.items()):
-        click.echo(f"total\t{len(rows)} hours\t{format_plain(from_line(units))} {currency}")
+        click.echo(f"total\t{counts[currency]} hours\t{format_plain(from_line(units))} {currency}")

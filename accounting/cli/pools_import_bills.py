@@ -9,6 +9,7 @@ import click
 
 from accounting.cli.group import FAILURE, example
 from accounting.cli.pools_bill import told
+from accounting.cli.pools_file import name_rejected, text_of
 from accounting.cli.prices_options import actor
 from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.errors import InvalidInput
@@ -18,8 +19,6 @@ from accounting.selfhosted.imports.cost_file import read_cost_file
 from accounting.storage.engine import app_engine
 from accounting.storage.pool_bills import CSV, FOCUS
 from accounting.storage.tenants import context
-
-_SHOWN = 10
 
 
 @click.command(
@@ -45,15 +44,12 @@ def import_bills_(file: Path, form: str, resources: tuple[str, ...], cost_column
     tag tokencogs:pool (or tokencogs_pool), else by --resource. A longer period is split by the GPU-hours scheduled in it.
     """
     engine = app_engine()
-    read = read_cost_file(file.read_text(encoding="utf-8-sig"), file.name, form, _mapped(resources), cost_column)
+    read = read_cost_file(text_of(file), file.name, form, _mapped(resources), cost_column)
     done = import_bills(engine, context(engine, chosen(tenant)), read, form, file.name, actor())
     for left in read.left_out_sums():
         service = left["service"] or "no service"
         click.echo(f"left out: {left['reason']}\t{service}\t{left['rows']} rows\t{left['amount']} {left['currency']}")
-    for one in read.rejected[:_SHOWN]:
-        click.echo(f"line {one['line']}: {one['field']}={one['value']!r}: {one['reason']}", err=True)
-    if len(read.rejected) > _SHOWN:
-        click.echo(f"and {len(read.rejected) - _SHOWN} more lines rejected", err=True)
+    name_rejected(read.rejected)
     told(done)
     if read.rejected:
         sys.exit(FAILURE)

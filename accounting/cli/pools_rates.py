@@ -9,6 +9,7 @@ from typing import Any, get_args
 import click
 
 from accounting.cli.group import FAILURE, example
+from accounting.cli.pools_file import name_rejected, text_of
 from accounting.cli.pools_settings import FROM_HELP
 from accounting.cli.prices_options import actor, dump
 from accounting.cli.tenant_option import chosen, tenant_option
@@ -19,8 +20,6 @@ from accounting.selfhosted.rates import Kind
 from accounting.storage import gpu_rates
 from accounting.storage.engine import app_engine
 from accounting.storage.tenants import context
-
-_SHOWN = 10
 
 
 @click.group(epilog=example("tokencogs pools rates list", "tokencogs pools rates candidates --gpu H100"))
@@ -108,11 +107,10 @@ def import_(file: Path, tenant: str | None) -> None:
     """Keep the GPU prices of FILE (a CSV of offers, or of instance prices over time) as candidates, with source and date."""
     engine = app_engine()
     settings = context(engine, chosen(tenant))
-    read = read_gpu_prices(file.read_text(encoding="utf-8-sig"), file.name)
+    read = read_gpu_prices(text_of(file), file.name)
     found = gpu_rates.propose_rates(engine, settings, read.rates, actor())
     click.echo(" ".join(f"{name}={len(ids)}" for name, ids in found.items()) + f" rejected={len(read.rejected)}")
-    for one in read.rejected[:_SHOWN]:
-        click.echo(f"line {one['line']}: {one['field']}={one['value']!r}: {one['reason']}", err=True)
+    name_rejected(read.rejected)
     for rate_id in found["differs"]:
         click.echo(f"{rate_id}: other terms are in force from that date, and stay", err=True)
     if read.rejected:

@@ -251,6 +251,32 @@ def test_imported_prices_are_candidates_until_a_person_approves_them(pool: Run, 
     assert pool("pools", "rates", "list").stdout.count(rate) == 2
 
 
+def test_of_many_rejected_prices_ten_are_named_and_the_others_counted(pool: Run, write: Callable[..., str]) -> None:
+    heading = "region,instance,gpu_model,gpu_count,price_usd_per_instance_hour,first_seen,last_seen"
+    file = write(heading, *["us-east-1,g5,A10G,0,1,2026-07-20,2026-07-20"] * 12)
+    told = pool("pools", "rates", "import", file)
+    assert (told.exit_code, told.stdout) == (1, "new=0 known=0 differs=0 rejected=12\n")
+    assert told.stderr.splitlines()[9:] == [
+        "line 11: gpus='0': a whole number from 1 to 100000 is expected",
+        "and 2 more lines rejected",
+    ]
+
+
+@pytest.mark.parametrize("words", [("import-bills",), ("rates", "import")])
+def test_a_file_that_is_no_utf8_is_refused_by_name(standing: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    file = tmp_path / "bill.csv"
+    file.write_bytes("pool,hour,cost,currency\nchät".encode("latin-1"))
+    told = standing("pools", *words, str(file))
+    assert (told.exit_code, told.stderr) == (2, "Error: file='bill.csv': is no UTF-8 text\n")
+
+
+def test_hours_in_two_currencies_are_counted_and_added_apart(pool: Run, write: Callable[..., str]) -> None:
+    assert pool(*ADD[:2], "other", *ADD[3:], "--currency", "EUR").exit_code == 0
+    rows = ["chat,2026-09-01T05:00:00Z,1,USD", "chat,2026-09-01T06:00:00Z,2,USD", "other,2026-09-01T05:00:00Z,5,EUR"]
+    assert pool("pools", "import-bills", write("pool,hour,cost,currency", *rows)).exit_code == 0
+    assert pool("pools", "bills", *DAY).stdout.splitlines()[-2:] == ["total\t1 hours\t5 EUR", "total\t2 hours\t3 USD"]
+
+
 def test_what_was_done_stands_in_the_log(pool: Run) -> None:
     log = pool("audit").stdout
     assert all(act in log for act in ("pool.record", "pool.replica", "gpu_rate.record"))
