@@ -15,7 +15,7 @@ halved in the pool's favour (a tie goes to the smaller id, the unused part last)
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -117,6 +117,12 @@ def test_a_rate_that_changes_inside_the_hour_counts_for_its_part() -> None:
     ]
 
 
+def test_a_price_that_begins_ends_the_one_before_whatever_end_that_one_stated() -> None:
+    rates = {"od": [replace(_on_demand("3.00"), effective_until=NEXT), _on_demand("2.40", MONTH + timedelta(hours=5))]}
+    [bill] = _hour(MONTH + timedelta(hours=5), [Membership("batch", "c", MONTH, rate_id="od")], rates).bills
+    assert from_line(bill.amount) == Decimal("2.4")
+
+
 def test_the_instant_of_a_change_belongs_to_the_new_rate() -> None:
     rates = {"od": [_on_demand("3.00"), _on_demand("2.40", MONTH + timedelta(hours=5))]}
     members = [Membership("batch", "c", MONTH, rate_id="od")]
@@ -202,6 +208,16 @@ def test_what_a_gpu_hour_of_an_owned_card_costs() -> None:
     assert OWNED.per_gpu_hour() == pytest.approx(0.990164383561643836, rel=1e-15)
 
 
+def test_a_gpu_hour_of_a_reservation_is_one_of_its_gpus() -> None:
+    # 5,760 for 720 hours of 4 GPUs
+    assert replace(RESERVED, amount=Decimal(5760)).per_gpu_hour() == 2
+
+
+def test_who_says_a_rate_and_when_it_was_seen_are_no_terms() -> None:
+    assert OWNED.same_terms(replace(OWNED, source="a bill", checked_on=date(2026, 9, 2)))
+    assert not OWNED.same_terms(replace(OWNED, gpus=2))
+
+
 @pytest.mark.parametrize(
     ("member", "reason", "detail"),
     [
@@ -243,6 +259,19 @@ def test_settings_that_change_inside_the_hour_change_the_gpus() -> None:
     cut = schedule(stated, [Membership("chat", "a", MONTH, rate_id="od")], us(MONTH), us(MONTH) + HOUR_US)
     # 15 minutes of 2 GPUs and 45 of 4: 3.5 GPU-hours
     assert sum(one.gpu_us for one in cut) == 3.5 * HOUR_US
+
+
+def test_settings_that_end_inside_the_hour_leave_the_rest_of_it_unknown() -> None:
+    stated = {"chat": [_pool("chat", 2, MONTH, MONTH + timedelta(minutes=15))]}
+    cut = schedule(stated, [Membership("chat", "a", MONTH, rate_id="od")], us(MONTH), us(MONTH) + HOUR_US)
+    assert [(one.gpus, one.end_us - one.start_us) for one in cut] == [(2, HOUR_US // 4), (None, 3 * HOUR_US // 4)]
+
+
+def test_a_replica_has_no_bill_in_the_hours_that_it_only_touches() -> None:
+    five, six = us(MONTH) + 5 * HOUR_US, us(MONTH) + 6 * HOUR_US
+    scheduled = [Scheduled("batch", "c", "od", 1, five, six)]
+    billed = [bill_hour(hour, scheduled, RATES, CURRENCIES).bills for hour in (five - HOUR_US, five, six)]
+    assert [[bill.pool_id for bill in bills] for bills in billed] == [[], ["batch"], []]
 
 
 @settings(max_examples=100, deadline=None)

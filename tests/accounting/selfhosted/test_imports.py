@@ -108,6 +108,12 @@ def test_the_unused_part_of_a_commitment_is_not_the_pools() -> None:
     assert [left.resource for left in found.left_out] == ["cpu"]
 
 
+def test_a_commitment_pays_for_no_pool_by_being_named_on_used_time() -> None:
+    used = {"CommitmentDiscountStatus": "Used", "CommitmentDiscountId": "res-1", "Tags": "NULL"}
+    found = _focus(used, resources={"res-1": "chat"})
+    assert (found.costs, [left.reason for left in found.left_out]) == ([], ["no_pool"])
+
+
 @pytest.mark.parametrize(
     ("change", "field", "value"),
     [
@@ -161,6 +167,18 @@ def _cost(hours: float, amount: str, pool_id: str = "chat", label: str = "", sta
 def test_an_amount_of_one_hour_needs_no_schedule() -> None:
     [hour], unplaced = spread([_cost(1, "6")], [])
     assert (from_line(hour.amount), hour.gpu_us, unplaced) == (Decimal(6), None, [])
+
+
+def test_a_period_without_length_is_rejected() -> None:
+    text = "pool,from,until,cost,currency\nchat,2026-09-01,2026-09-01,1,USD\n"
+    [rejected] = read_cost_file(text, "bill.csv", "csv", {}).rejected
+    assert (rejected["field"], rejected["value"]) == ("until", "2026-09-01")
+
+
+def test_the_gpu_time_of_an_hour_is_unknown_where_that_of_one_replica_is() -> None:
+    scheduled = [Scheduled("chat", name, None, gpus, FIVE, FIVE + HOUR_US) for name, gpus in (("a", 2), ("b", None))]
+    assert [hour.gpu_us for hour in spread([_cost(1, "6")], scheduled[:1])[0]] == [2 * HOUR_US]
+    assert [hour.gpu_us for hour in spread([_cost(1, "6")], scheduled)[0]] == [None]
 
 
 def test_a_part_of_an_hour_is_that_hours() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from accounting.errors import InvalidInput
 from accounting.selfhosted.capacity import replicas_needed
-from accounting.selfhosted.curve import Domain, TableCurve
+from accounting.selfhosted.curve import Domain, StepCurve, TableCurve
 from accounting.selfhosted.grid import Grid
 from accounting.selfhosted.memory import LayerGroup, Memory
 from accounting.selfhosted.pool import Pool
@@ -96,6 +96,13 @@ def test_a_quarter_of_the_cache_bytes_reads_a_quarter_and_holds_four_times_as_ma
     assert grown.memory.achievable_batch(1_050) == 40
 
 
+def test_a_prefix_found_is_read_with_the_same_part_of_the_cache_bytes() -> None:
+    reads = Setup("8 heads", replace(CURVE, r=4e-7), POOL, Fraction(36))
+    changed = with_kv_ratio(reads, Fraction(1, 4), "2 heads").curve
+    assert isinstance(changed, StepCurve)
+    assert (changed.r, changed.c, changed.t_0) == (1e-7, CURVE.c / 4, CURVE.t_0)
+
+
 def test_prompts_and_answers_apart_cost_their_own_replicas() -> None:
     """0.0205 + 0.005 * 1,000/2,048 on the first, 0.0193175 on the second, at 36 and 18 an hour; 100 a second need 3 and 2."""
     found = disaggregated(BASE, Setup("cheap", CURVE, POOL, Fraction(18)), workload(), 100, ONE)
@@ -103,6 +110,12 @@ def test_prompts_and_answers_apart_cost_their_own_replicas() -> None:
     assert found.replica_hours_cost == 3 * 36 + 2 * 18
     assert float(found.request_cost or 0) == pytest.approx(0.01 * 0.02294140625 + 0.005 * 0.0193175, rel=1e-9)
     assert "moving the cache" in found.notes[-1]
+
+
+def test_apart_each_phase_holds_its_own_promise() -> None:
+    """A step of prompts alone lasts 0.005 + 2,048 * 20.5 us = 47 ms: longer than a token may take, which is the decode steps' to hold."""
+    found = disaggregated(BASE, BASE, workload(), 100, ONE, Targets(ttft_seconds=1, itl_seconds=0.02))
+    assert (found.batch, found.replicas) == (64, 5)
 
 
 def test_every_weakness_of_a_curve_stands_beside_its_figures() -> None:
