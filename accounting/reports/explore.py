@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Any
 
@@ -65,7 +65,7 @@ def explore(engine: Engine, context: TenantContext, query: ReportQuery) -> Repor
     if converter is not None:
         feet += converter.footer("effective_cost", outline[0].row["effective_cost"] or ZERO)
     conversions = [] if converter is None else converter.conversions()
-    return Report(NAME, query, _columns(names), tuple(outline), coverage(_statuses(found), waiting), feet, conversions)
+    return Report(NAME, query, _columns(names), tuple(outline), coverage(found, waiting), feet, conversions)
 
 
 _NOTE = "effective cost of all rows; the table that it was summed from"
@@ -79,27 +79,14 @@ def _label(row: Any, name: str, days: Sequence[date]) -> str | None:
     return value or None
 
 
-class _Status:
-    """A row of sums as `Sums` and `coverage` read it."""
-
-    def __init__(self, row: Any) -> None:
-        self.__dict__.update(row._mapping if hasattr(row, "_mapping") else vars(row))
-        self.charge_status: str = row.status
-
-
-def _statuses(found: Iterable[Any]) -> list[_Status]:
-    return [_Status(row) for row in found]
-
-
 def _total(
     currency: str, names: Sequence[str], found: Sequence[tuple[tuple[str | None, ...], Any]], limit: int | None
 ) -> Node:
     cells: defaultdict[tuple[str | None, ...], Sums] = defaultdict(Sums)
     every = Sums()
     for key, row in found:
-        line = _Status(row)
-        cells[key].add(line)
-        every.add(line)
+        cells[key].add(row)
+        every.add(row)
     place = next((number for number, name in enumerate(names) if name in TIMES), None)
     keys = sorted(cells, key=lambda key: _order(key, cells[key], place))
     shown, left = keys[:limit], keys[len(keys[:limit]) :]

@@ -17,8 +17,7 @@ from accounting.reports.sums import COSTS, measures
 from accounting.tenant import TenantContext
 
 _SUMS = (
-    "SELECT {columns}, charge_status AS status, {currency} AS billing_currency, {measures} "
-    "FROM {table} {join} WHERE tenant = :tenant AND {period} {filters} GROUP BY {groups}"
+    "SELECT {columns}, {measures} FROM {table} {join} WHERE tenant = :tenant AND {period} {filters} GROUP BY {groups}"
 )
 _BOOKED = (
     "SELECT {number} AS day_no, billing_currency, sum(effective_cost) AS amount FROM {table} "
@@ -46,7 +45,7 @@ class ExploreSums:
     def sums(self, names: Sequence[str]) -> tuple[Sequence[Any], Converter | None]:
         """One row a combination, status and currency; converted ones with what converted them. Raises MissingRate."""
         timed = any(name in TIMES for name in names)
-        columns = [f"{_key(name)} AS {name}" for name in names if name not in TIMES]
+        columns = [f"{_key(name)} AS {name}" for name in names if name not in (*TIMES, "charge_status")]
         columns += [f"{self._source.day_number} AS day_no"] if timed else []
         if self._query.currency is None:
             return self._run(columns, timed, currency="billing_currency", measures=measures(), join=""), None
@@ -62,8 +61,9 @@ class ExploreSums:
         )
         return converter.rounded(rows, COSTS), converter
 
-    def _run(self, columns: list[str], timed: bool, rated: bool = False, **named: str) -> Sequence[Any]:
-        groups = ", ".join(str(number) for number in range(1, len(columns) + 3))
+    def _run(self, columns: list[str], timed: bool, currency: str, rated: bool = False, **named: str) -> Sequence[Any]:
+        columns = [*columns, "charge_status", f"{currency} AS billing_currency"]
+        groups = ", ".join(str(number) for number in range(1, len(columns) + 1))
         statement = text(
             _SUMS.format(
                 columns=", ".join(columns),
