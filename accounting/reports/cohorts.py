@@ -16,7 +16,7 @@ from accounting.reports.cohort_data import Members, Month, Months, acquired, rea
 from accounting.reports.convert import Converter
 from accounting.reports.exact import from_stored
 from accounting.reports.query import ReportQuery
-from accounting.reports.ratios import rounded_to
+from accounting.reports.ratios import rounded_if_known, rounded_to
 from accounting.reports.sections import Section
 from accounting.tenant import TenantContext
 
@@ -89,7 +89,7 @@ def _rows(
                 "cumulative_contribution": from_stored(total),
                 "cumulative_per_user": rounded_to(each),
                 **_edges(between[place] if between else None),
-                "acquisition_cost_per_user": None if needed is None else rounded_to(needed),
+                "acquisition_cost_per_user": rounded_if_known(needed),
                 "paid_back": "in this month" if now else "yes" if paid_back else "no" if needed is not None else "",
                 "note": _note(len(users), needed),
             }

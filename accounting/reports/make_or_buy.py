@@ -10,12 +10,11 @@ from fractions import Fraction
 from sqlalchemy import Engine
 
 from accounting.pricing.book import PriceBook
-from accounting.reports.base import Column, Node, Report, Row
-from accounting.reports.exact import total
-from accounting.reports.pool_facts import PoolFacts, control, pool_facts
+from accounting.reports.base import Column, Report, Row
+from accounting.reports.pool_facts import PoolFacts, control, outline, pool_facts
 from accounting.reports.pool_tariffs import Offer, offers, quotes
 from accounting.reports.query import ReportQuery
-from accounting.reports.ratios import percent_of, rounded_to
+from accounting.reports.ratios import percent_of, rounded_if_known
 from accounting.reports.sections import Section, SectionedReport
 from accounting.selfhosted.make_or_buy import Case, MakeOrBuy, Price, Tariffed, make_or_buy, sensitivity
 from accounting.selfhosted.workload import Workload
@@ -75,22 +74,18 @@ def make_or_buy_report(engine: Engine, context: TenantContext, query: ReportQuer
     query.check_group_by(GROUP_BY)
     facts = pool_facts(engine, context, query)
     book = load_book(engine, context.tenant) if facts else None
-    outline: list[Node] = []
     changes: list[Row] = []
-    for currency in sorted({one.settings.billing_currency for one in facts}):
-        own = [one for one in facts if one.settings.billing_currency == currency]
-        rows: list[Row] = []
-        for one in own:
-            assert book is not None
-            rows += _compared(one, book, query, changes)
-        whole: Row = dict.fromkeys((column.name for column in COLUMNS), None)
-        whole |= {"row": "total", "billing_currency": currency, "bill": total(one.amount for one in own)}
-        outline.append(Node(whole, tuple(Node(row) for row in rows)))
+
+    def compared(one: PoolFacts) -> list[Row]:
+        assert book is not None
+        return _compared(one, book, query, changes)
+
+    rows = outline(facts, COLUMNS, compared)
     return SectionedReport(
         NAME,
         query,
         COLUMNS,
-        tuple(outline),
+        rows,
         [],
         control(engine, context, query, facts),
         sections=(Section("sensitivity", "Sensitivity", _SENSITIVITY, tuple(changes), f"{_NOTE} {_SAME}."),),
@@ -148,14 +143,14 @@ def _row(one: PoolFacts, found: MakeOrBuy | None, tariff: Tariffed | None, why: 
         "billing_currency": one.settings.billing_currency,
         "pool": one.settings.pool_id,
         "tariff": tariff.name if tariff else None,
-        "bought_cost": None if tariff is None or tariff.cost is None else _exact(tariff.cost),
+        "bought_cost": rounded_if_known(tariff.cost, 15) if tariff else None,
         "bill": one.amount,
-        "bought_per_million": _known(tariff.per_million) if tariff else None,
-        "made_per_million": _known(found.made_per_million) if found else None,
-        "full_per_million": _known(found.full_per_million) if found else None,
-        "tokens_a_day": _known(found.tokens_day, 0) if found else None,
+        "bought_per_million": rounded_if_known(tariff.per_million) if tariff else None,
+        "made_per_million": rounded_if_known(found.made_per_million) if found else None,
+        "full_per_million": rounded_if_known(found.full_per_million) if found else None,
+        "tokens_a_day": rounded_if_known(found.tokens_day, 0) if found else None,
         "utilisation": _share(found.utilisation) if found else None,
-        "break_even_tokens_a_day": _known(tariff.break_even, 0) if tariff else None,
+        "break_even_tokens_a_day": rounded_if_known(tariff.break_even, 0) if tariff else None,
         "break_even_utilisation": _share(tariff.turns_at) if tariff else None,
         "behaviour_changing": None if found is None else "yes" if found.behaviour_changing else "no",
         "notes": "; ".join(dict.fromkeys(notes)) or None,
@@ -172,19 +167,11 @@ def _change(one: PoolFacts, case: Case, result: MakeOrBuy, tariff: Tariffed) -> 
         "pool": one.settings.pool_id,
         "tariff": tariff.name,
         "assumption": said[case.axis],
-        "bought_per_million": _known(tariff.per_million),
-        "full_per_million": _known(result.full_per_million),
-        "break_even_tokens_a_day": _known(tariff.break_even, 0),
+        "bought_per_million": rounded_if_known(tariff.per_million),
+        "full_per_million": rounded_if_known(result.full_per_million),
+        "break_even_tokens_a_day": rounded_if_known(tariff.break_even, 0),
         "break_even_utilisation": _share(tariff.turns_at),
     }
-
-
-def _exact(value: Fraction) -> Decimal:
-    return rounded_to(value, 15)
-
-
-def _known(value: Fraction | None, places: int = 6) -> Decimal | None:
-    return None if value is None else rounded_to(value, places)
 
 
 def _share(value: float | None) -> Decimal | None:

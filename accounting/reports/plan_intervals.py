@@ -8,7 +8,7 @@ from fractions import Fraction
 from accounting.reports.base import Column, Row
 from accounting.reports.bootstrap import FEWEST, LEVEL, SEED, Interval, intervals
 from accounting.reports.distribution import PERCENTILES, TOPS, gini, nearest_rank, top_share
-from accounting.reports.ratios import rounded_to
+from accounting.reports.ratios import rounded_if_known, rounded_to
 from accounting.reports.sections import Section
 from accounting.reports.subscribers import UNITS, Subscriber, break_even, cap, losing
 
@@ -64,7 +64,7 @@ def _values(members: list[Subscriber]) -> dict[str, Decimal | None]:
         for share in (95, 99):
             limit = cap(members, share, unit).limit
             exact[f"cap_{share}_{unit}"] = None if limit is None else Fraction(limit)
-    return {name: None if value is None else rounded_to(value) for name, value in exact.items()}
+    return {name: rounded_if_known(value) for name, value in exact.items()}
 
 
 _MONEY = ("cost_", "net_revenue_")

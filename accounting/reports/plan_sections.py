@@ -13,7 +13,7 @@ from accounting.reports.distribution import PERCENTILES, TOPS, cumulative_shares
 from accounting.reports.exact import percent
 from accounting.reports.plan_data import INPUTS, PlanData
 from accounting.reports.plan_intervals import interval_section
-from accounting.reports.ratios import percent_of, rounded_to
+from accounting.reports.ratios import percent_of, rounded_if_known, rounded_to
 from accounting.reports.sections import Section
 from accounting.reports.subscribers import UNITS, Subscriber, break_even, cap, losing
 from accounting.reports.use_distribution import use_section
@@ -100,7 +100,7 @@ def _distribution(plans: dict[str, list[Subscriber]], currency: str) -> Section:
                 "cost_mean": rounded_to(Fraction(sum(ascending), len(members) * 10**18)),
                 **{f"cost_p{point}": amount(nearest_rank(ascending, point)) for point in PERCENTILES},
                 "cost_max": amount(ascending[-1]),
-                "gini": None if uneven is None else rounded_to(uneven),
+                "gini": rounded_if_known(uneven),
                 **{f"top_{top}_pct": percent_of(top_share(ascending, top)) for top in TOPS},
             }
         )
@@ -156,7 +156,7 @@ def _break_even(plans: dict[str, list[Subscriber]], mixes: dict[str, dict[str, i
                     "billing_currency": currency,
                     "plan": plan,
                     "unit": unit,
-                    "break_even_use": None if found.use is None else rounded_to(found.use),
+                    "break_even_use": rounded_if_known(found.use),
                     "unit_cost": None if cost is None else rounded_to(cost / 10**18, 18),
                     "above": None if found.use is None else found.above,
                     "above_pct": None if found.use is None else percent(found.above, len(members)),

@@ -14,11 +14,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from accounting.errors import InvalidInput, NotFound
+from accounting.errors import InvalidInput
 from accounting.ledger.settlers.pool_booked import BASIS
 from accounting.money import from_line
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.exact import ZERO, minus, total
+from accounting.reports.pool_facts import wanted_pool
 from accounting.reports.query import ReportQuery
 from accounting.reports.ratios import percent_of, rounded_to
 from accounting.reports.sections import Section, SectionedReport
@@ -88,6 +89,7 @@ _BOOKED = text(
 def pool_bill(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
     """Rows by pool (and hour, day or month) of hours that begin in the period; one total a currency. Sections: unused, unsettled.
 
+    With `limit` the rows left out are one row `remaining`.
     utilisation_pct, underfill: None where R* is not known for one of the hours. Raises InvalidInput for two grains, NotFound for an
     unknown pool.
     """
@@ -95,10 +97,8 @@ def pool_bill(engine: Engine, context: TenantContext, query: ReportQuery) -> Rep
     grains = [name for name in query.group_by if name in GRAINS]
     if len(grains) > 1:
         raise InvalidInput("group_by", ",".join(grains), "one of hour, day and month at most")
-    wanted = dict(query.filters).get("pool")
     with read_only(engine, context.tenant) as connection:
-        if wanted is not None and wanted not in statements(connection):
-            raise NotFound(f"pool={wanted!r}: no such pool of this tenant")
+        wanted = wanted_pool(query, statements(connection))
         hours = settled_hours(connection, wanted, query.since, query.until)
         bills = read_bills(connection, query.since, query.until, wanted)
         unused = {} if wanted else read_unused(connection, query.since, query.until)
@@ -111,9 +111,13 @@ def pool_bill(engine: Engine, context: TenantContext, query: ReportQuery) -> Rep
     settled = {(hour.pool_id, hour.hour) for hour in hours}
     waiting = [one for key, one in bills.items() if key not in settled]
     for currency in sorted({key[0] for key in groups} | {one.billing_currency for one in waiting}):
-        details = [Node(_row(*key, of)) for key, of in sorted(groups.items()) if key[0] == currency]
+        keys = sorted(key for key in groups if key[0] == currency)
+        shown = keys[: query.limit]
+        details = [Node(_row(*key, groups[key])) for key in shown]
+        if left_out := [hour for key in keys[len(shown) :] for hour in groups[key]]:
+            details.append(Node(_row(currency, "", "", left_out) | {"row": "remaining"}))
         mine = [hour for hour in hours if hour.billing_currency == currency]
-        outline.append(Node(_row(currency, "", "", mine) | {"row": "total"}, tuple(details[: query.limit])))
+        outline.append(Node(_row(currency, "", "", mine) | {"row": "total"}, tuple(details)))
         billed = from_line(sum(one.amount for one in bills.values() if one.billing_currency == currency))
         left = from_line(sum(one.amount for one in waiting if one.billing_currency == currency))
         feet += _footer(currency, total(hour.bill for hour in mine), billed, left, booked.get(currency, ZERO))

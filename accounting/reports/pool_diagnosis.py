@@ -9,11 +9,10 @@ from fractions import Fraction
 
 from sqlalchemy import Engine
 
-from accounting.reports.base import Column, Node, Report, Row
-from accounting.reports.exact import total
-from accounting.reports.pool_facts import PoolFacts, control, pool_facts
+from accounting.reports.base import Column, Report, Row
+from accounting.reports.pool_facts import PoolFacts, control, outline, pool_facts
 from accounting.reports.query import ReportQuery
-from accounting.reports.ratios import percent_of, rounded_to
+from accounting.reports.ratios import change_pct, rounded_if_known, rounded_to
 from accounting.reports.sections import Section, SectionedReport
 from accounting.selfhosted.arrays import PS_PER_SECOND
 from accounting.selfhosted.curve import Curve, StepCurve
@@ -85,12 +84,7 @@ def pool_diagnosis(engine: Engine, context: TenantContext, query: ReportQuery) -
     """
     query.check_group_by(GROUP_BY)
     facts = pool_facts(engine, context, query)
-    outline = []
-    for currency in sorted({one.settings.billing_currency for one in facts}):
-        own = [one for one in facts if one.settings.billing_currency == currency]
-        whole: Row = dict.fromkeys((column.name for column in COLUMNS), None)
-        whole |= {"row": "total", "billing_currency": currency, "bill": total(one.amount for one in own)}
-        outline.append(Node(whole, tuple(Node(_row(one)) for one in own)))
+    rows = outline(facts, COLUMNS, lambda one: (_row(one),))
     asked = [(one, one.workload) for one in facts if one.workload is not None and one.busiest > 0]
     others = _other_setups(engine, context, query) if asked else []
     sections = (
@@ -109,9 +103,7 @@ def pool_diagnosis(engine: Engine, context: TenantContext, query: ReportQuery) -
             _WHAT_IF_NOTE,
         ),
     )
-    return SectionedReport(
-        NAME, query, COLUMNS, tuple(outline), [], control(engine, context, query, facts), sections=sections
-    )
+    return SectionedReport(NAME, query, COLUMNS, rows, [], control(engine, context, query, facts), sections=sections)
 
 
 def _row(one: PoolFacts) -> Row:
@@ -139,7 +131,7 @@ def _capacity(one: PoolFacts, work: Workload) -> Row:
     found = effect(one.setup, work, one.busiest, BUSY, one.targets)
     return {
         "pool": one.settings.pool_id,
-        "requests_per_second": _number(one.busiest),
+        "requests_per_second": rounded_to(Fraction(one.busiest), 3),
         "replicas": rounded_to(one.replicas, 3),
         **_operating(found),
     }
@@ -197,16 +189,13 @@ def _other_setups(engine: Engine, context: TenantContext, query: ReportQuery) ->
 
 
 def _changed(one: PoolFacts, found: Effect, as_is: Effect) -> Row:
-    change = None
-    if found.cost_per_million is not None and as_is.cost_per_million:
-        change = percent_of(found.cost_per_million / as_is.cost_per_million - 1)
     return {
         "pool": one.settings.pool_id,
         "setup": "as it is" if found is as_is else found.name,
         **_operating(found),
-        "cost_per_hour": None if found.replica_hours_cost is None else rounded_to(found.replica_hours_cost),
-        "cost_per_million": None if found.cost_per_million is None else rounded_to(found.cost_per_million),
-        "change_pct": change,
+        "cost_per_hour": rounded_if_known(found.replica_hours_cost),
+        "cost_per_million": rounded_if_known(found.cost_per_million),
+        "change_pct": change_pct(found.cost_per_million, as_is.cost_per_million),
         "notes": "; ".join(found.notes) or None,
     }
 
@@ -215,11 +204,7 @@ def _operating(found: Effect) -> Row:
     times = {"itl_ms": found.itl_seconds, "ttft_ms": found.ttft_seconds}
     return {
         "replicas_needed": found.replicas,
-        "batch": _number(found.batch),
+        "batch": rounded_if_known(found.batch, 3),
         "limit": found.limit,
-        **{name: None if value is None else _number(value * 1_000) for name, value in times.items()},
+        **{name: rounded_if_known(None if value is None else value * 1_000, 3) for name, value in times.items()},
     }
-
-
-def _number(value: float | None) -> Decimal | None:
-    return None if value is None else rounded_to(Fraction(value), 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, text
 
 from accounting.errors import InvalidInput, NotFound
 from accounting.money import to_line
-from accounting.reports.base import Footer
+from accounting.reports.base import Column, Footer, Node, Row
 from accounting.reports.exact import minus, total
 from accounting.reports.query import ReportQuery
 from accounting.selfhosted.curve import Curve
@@ -123,17 +123,41 @@ def pool_facts(engine: Engine, context: TenantContext, query: ReportQuery) -> li
     """
     if query.limit is not None:
         raise InvalidInput("limit", query.limit, "this report is not cut; choose a pool with filter=pool:ID")
-    wanted = dict(query.filters).get("pool")
     with read_only(engine, context.tenant) as connection:
         stated = statements(connection)
-        if wanted is not None and wanted not in stated:
-            raise NotFound(f"pool={wanted!r}: no such pool of this tenant")
+        wanted = wanted_pool(query, stated)
         hours: dict[str, list[Any]] = {}
         for row in settled_hours(connection, wanted, query.since, query.until):
             if row.capacity_us > 0:
                 hours.setdefault(row.pool_id, []).append(row)
         charged = {pool: _charged(connection, context, pool, query.since, query.until) for pool in hours}
     return [_facts(engine, context, stated[pool], rows, charged[pool]) for pool, rows in sorted(hours.items())]
+
+
+def wanted_pool(query: ReportQuery, stated: Collection[str]) -> str | None:
+    """The filter `pool`; None: all are asked for. Raises NotFound for none of those that are stated."""
+    wanted = dict(query.filters).get("pool")
+    if wanted is not None and wanted not in stated:
+        raise NotFound(f"pool={wanted!r}: no such pool of this tenant")
+    return wanted
+
+
+def outline(
+    facts: Sequence[PoolFacts], columns: Sequence[Column], rows: Callable[[PoolFacts], Iterable[Row]]
+) -> tuple[Node, ...]:
+    """By currency, the sum of bills and requests over the rows of its pools; what does not add up is None in it."""
+    found = []
+    for currency in sorted({one.settings.billing_currency for one in facts}):
+        own = [one for one in facts if one.settings.billing_currency == currency]
+        sums: Row = {
+            "row": "total",
+            "billing_currency": currency,
+            "requests": sum(one.requests for one in own),
+            "bill": total(one.amount for one in own),
+        }
+        whole = {column.name: sums.get(column.name) for column in columns}
+        found.append(Node(whole, tuple(Node(row) for one in own for row in rows(one))))
+    return tuple(found)
 
 
 def control(engine: Engine, context: TenantContext, query: ReportQuery, facts: Sequence[PoolFacts]) -> list[Footer]:

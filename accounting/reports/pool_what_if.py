@@ -14,7 +14,7 @@ from accounting.errors import InvalidInput
 from accounting.money import format_plain
 from accounting.reports.pool_facts import PoolFacts, pool_facts
 from accounting.reports.query import ReportQuery
-from accounting.reports.ratios import percent_of, rounded_to
+from accounting.reports.ratios import change_pct, rounded_to
 from accounting.selfhosted.curve_json import load_curve
 from accounting.selfhosted.steady import Targets
 from accounting.selfhosted.what_if import Effect, Setup, disaggregated, effect, with_kv_ratio
@@ -54,11 +54,11 @@ class Question:
         for name in ("requests_per_second", "ttft_ms", "itl_ms", "gpu_hour", "context_factor", "kv_ratio"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= MOST:
-                raise InvalidInput(name, _text(value), f"more than 0 and at most {MOST} is expected")
+                raise InvalidInput(name, str(value), f"more than 0 and at most {MOST} is expected")
         for name, least in (("busy", Decimal("0.01")), ("hit_share", Decimal(0))):
             value = getattr(self, name)
             if value is not None and not least <= value <= 1:
-                raise InvalidInput(name, _text(value), f"a share from {least} to 1 is expected")
+                raise InvalidInput(name, str(value), f"a share from {least} to 1 is expected")
 
 
 def pool_what_if(engine: Engine, context: TenantContext, question: Question, query: ReportQuery) -> dict[str, Any]:
@@ -83,9 +83,7 @@ def pool_what_if(engine: Engine, context: TenantContext, question: Question, que
     setup, work = _setup(engine, context, one, question), _work(one.workload, question)
     apart = disaggregated(setup, setup, work, rate, busy, targets) if question.apart else None
     then = apart or effect(setup, work, rate, busy, targets)
-    change = None
-    if now.cost_per_million and then.cost_per_million is not None:
-        change = percent_of(then.cost_per_million / now.cost_per_million - 1)
+    change = change_pct(then.cost_per_million, now.cost_per_million)
     return {
         "pool_id": question.pool_id,
         "billing_currency": one.settings.billing_currency,
@@ -134,7 +132,3 @@ def _json(found: Effect) -> dict[str, Any]:
         "cost_per_million": number(found.cost_per_million, 9),
         "notes": list(found.notes),
     }
-
-
-def _text(value: Any) -> str:
-    return str(value)

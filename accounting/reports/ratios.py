@@ -12,9 +12,19 @@ def rounded_to(value: Fraction, places: int = 6) -> Decimal:
     return Decimal(round(value * 10**places)).scaleb(-places)
 
 
+def rounded_if_known(value: Fraction | float | None, places: int = 6) -> Decimal | None:
+    """The same of a number that may be None: that stays None."""
+    return None if value is None else rounded_to(Fraction(value), places)
+
+
 def percent_of(value: Fraction | None, places: int = 4) -> Decimal | None:
     """100 times the fraction; None stays None."""
     return None if value is None else rounded_to(100 * value, places)
+
+
+def change_pct(new: Fraction | None, old: Fraction | None) -> Decimal | None:
+    """By how many percent of the old the new is more; None where one is not known or the old is 0."""
+    return None if new is None or not old else percent_of(new / old - 1)
 
 
 def per(part: Decimal | int | None, whole: int, times: int = 1) -> Decimal | None:

@@ -8,11 +8,10 @@ from itertools import takewhile
 
 from sqlalchemy import Engine
 
-from accounting.reports.base import Column, Node, Report, Row
-from accounting.reports.exact import total
-from accounting.reports.pool_facts import PoolFacts, control, pool_facts
+from accounting.reports.base import Column, Report, Row
+from accounting.reports.pool_facts import PoolFacts, control, outline, pool_facts
 from accounting.reports.query import ReportQuery
-from accounting.reports.ratios import percent_of, rounded_to
+from accounting.reports.ratios import percent_of, rounded_if_known, rounded_to
 from accounting.reports.sections import Section, SectionedReport
 from accounting.selfhosted.context_costs import against_context
 from accounting.selfhosted.curve import StepCurve
@@ -78,17 +77,7 @@ def unit_costs(engine: Engine, context: TenantContext, query: ReportQuery) -> Re
     """
     query.check_group_by(GROUP_BY)
     facts = pool_facts(engine, context, query)
-    currencies = sorted({one.settings.billing_currency for one in facts})
-    outline = []
-    for currency in currencies:
-        own = [one for one in facts if one.settings.billing_currency == currency]
-        whole = dict.fromkeys((column.name for column in COLUMNS), None) | {
-            "row": "total",
-            "billing_currency": currency,
-            "requests": sum(one.requests for one in own),
-            "bill": total(one.amount for one in own),
-        }
-        outline.append(Node(whole, tuple(Node(_row(one)) for one in own)))
+    rows = outline(facts, COLUMNS, lambda one: (_row(one),))
     sections = (
         Section(
             "points", "Unit costs by load", _POINTS, tuple(row for one in facts for row in _points(one)), _POINTS_NOTE
@@ -102,9 +91,7 @@ def unit_costs(engine: Engine, context: TenantContext, query: ReportQuery) -> Re
             ("pool", "context", "output_per_million"),
         ),
     )
-    return SectionedReport(
-        NAME, query, COLUMNS, tuple(outline), [], control(engine, context, query, facts), sections=sections
-    )
+    return SectionedReport(NAME, query, COLUMNS, rows, [], control(engine, context, query, facts), sections=sections)
 
 
 def tokens_of(one: PoolFacts) -> tuple[int, int, int]:
@@ -130,7 +117,6 @@ def _row(one: PoolFacts) -> Row:
     if best is not None and one.workload is not None:
         told = diagnose(one.curve, one.spent, one.capacity_us, one.idle_us, one.workload, *best)
         used = percent_of(Fraction(told.prefill + told.decode + (told.kv or 0), told.capacity))
-    mean = one.spent.mean_batch
     return {
         "row": "detail",
         "billing_currency": one.settings.billing_currency,
@@ -141,9 +127,9 @@ def _row(one: PoolFacts) -> Row:
         "requests": one.requests,
         **{f"{name}_tokens": count for name, count in zip(_KINDS, tokens, strict=True)},
         "bill": one.amount,
-        "plain_per_million": _units(per_million(one.bill, sum(tokens))) if sum(tokens) else None,
+        "plain_per_million": rounded_to(per_million(one.bill, sum(tokens)) / 10**18, PLACES) if sum(tokens) else None,
         **_prices(billed, 10**18),
-        "mean_batch": None if mean is None else rounded_to(Fraction(mean), 3),
+        "mean_batch": rounded_if_known(one.spent.mean_batch, 3),
         "best_batch": None if best is None else best[0],
         "utilisation": used,
         "notes": "; ".join(one.notes) or None,
@@ -179,8 +165,8 @@ def _series(one: PoolFacts) -> list[Row]:
             "context": row.context,
             "batch": row.batch,
             **_prices(UnitCosts(row.uncached_input, row.cached_input, row.output), 1),
-            "step_part_per_million": _known(row.step_part),
-            "context_part_per_million": _known(row.context_part),
+            "step_part_per_million": rounded_if_known(row.step_part, PLACES),
+            "context_part_per_million": rounded_if_known(row.context_part, PLACES),
             "extrapolated": "yes" if row.extrapolated else "no",
         }
         for row in found
@@ -189,14 +175,6 @@ def _series(one: PoolFacts) -> list[Row]:
 
 def _prices(costs: UnitCosts, scale: int) -> Row:
     return {
-        f"{name}_per_million": None if value is None else rounded_to(value / scale, PLACES)
+        f"{name}_per_million": rounded_if_known(None if value is None else value / scale, PLACES)
         for name, value in zip(_KINDS, (costs.uncached_input, costs.cached_input, costs.output), strict=True)
     }
-
-
-def _units(value: Fraction) -> Decimal:
-    return rounded_to(value / 10**18, PLACES)
-
-
-def _known(value: Fraction | None) -> Decimal | None:
-    return None if value is None else rounded_to(value, PLACES)

@@ -6,8 +6,6 @@ events themselves, newest revision of each, as no rollup has them.
 
 from __future__ import annotations
 
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Engine
@@ -17,7 +15,7 @@ from accounting.reports.base import Column, Footer, Node, Row
 from accounting.reports.coverage import read_coverage
 from accounting.reports.exact import ZERO, minus, percent, total
 from accounting.reports.query import ReportQuery
-from accounting.reports.ratios import per, rounded_to
+from accounting.reports.ratios import per, rounded_if_known
 from accounting.reports.sections import SectionedReport
 from accounting.reports.workload_data import WorkloadData
 from accounting.reports.workload_sections import growth_section, tasks_section
@@ -124,12 +122,12 @@ def _row(one: Any, currency: str) -> Row:
         **amounts,
         "cost_per_task": per(one.task_cost if known else None, one.tasks),
         "calls_per_task": per(one.task_calls, one.tasks),
-        **{f"{name}_{point}": _time(getattr(one, f"{name}_{point}")) for name in _TIMES for point in ("p50", "p95")},
+        **{
+            f"{name}_{point}": rounded_if_known(getattr(one, f"{name}_{point}"), 3)
+            for name in _TIMES
+            for point in ("p50", "p95")
+        },
         "blended_per_million": per(one.effective_cost, one.input_tokens + one.output_tokens, 10**6) if phases else None,
         "input_per_million": per(one.input_cost, one.input_tokens, 10**6) if phases else None,
         "output_per_million": per(one.output_cost, one.output_tokens, 10**6) if phases else None,
     }
-
-
-def _time(value: float | None) -> Decimal | None:
-    return None if value is None else rounded_to(Fraction(value), 3)

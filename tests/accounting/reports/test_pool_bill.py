@@ -76,6 +76,13 @@ def test_hours_of_a_day_add_up(world: PoolWorld) -> None:
     ]
 
 
+def test_what_a_limit_leaves_out_is_one_row(world: PoolWorld) -> None:
+    ten, rest = _run(world, "hour", limit=1).rows
+    assert (ten["period"], ten["direct"]) == ("2026-10-01T10:00Z", Decimal("0.001095153863712"))
+    assert (rest["row"], rest["pool"], rest["hours"]) == ("remaining", None, 1)
+    assert (rest["bill"], rest["direct"]) == (Decimal("2.49"), Decimal("0.000706540958333"))
+
+
 def test_days_are_those_of_the_zone_asked_for(world: PoolWorld) -> None:
     days = [row["period"] for row in _run(world, "day", tz="Asia/Tokyo").rows]
     assert days == ["2026-10-01"]
