@@ -21,7 +21,7 @@ from accounting.selfhosted.schedule import Scheduled, schedule
 from accounting.selfhosted.spread import HourCost, ImportedCost, spread
 from accounting.storage import audit, pools
 from accounting.storage.engine import transaction
-from accounting.storage.pool_bills import FOCUS, BilledHour, append, read_bills, read_unused
+from accounting.storage.pool_bills import FOCUS, BilledHour, append, begin, read_bills, read_unused
 from accounting.tenant import TenantContext
 
 
@@ -31,7 +31,9 @@ def import_bills(
     """Books what was read as bills of its hours. Costs of pools that do not exist, or in another currency than the pool's, are added to
     the rejected rows of `read`."""
     with transaction(engine, context.tenant) as connection:
-        at = audit.begin(connection)
+        # In its turn: a bill by schedule that was worked out without this one must not be recorded after it.
+        at = begin(connection, context)
+        audit.begin(connection, at)
         stated = pools.statements(connection)
         costs = _usable(read, stated)
         result = Billed()
