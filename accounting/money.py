@@ -23,6 +23,8 @@ PRICE_SCALE = 9
 CENT_SCALE = 2
 LINE_SCALE = 18
 """Decimals of a stored amount; a line without tokens, such as a bill, may use them all."""
+LINES_A_MINOR: int = 10 ** (LINE_SCALE - MINOR_SCALE)
+"""Whole 10^-18 in a minor unit."""
 EVENT_LIMIT: int = 9_000 * 10**MINOR_SCALE
 """The most one event may cost, in minor units: just below what an int64 holds."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -11,11 +11,11 @@ from sqlalchemy import Connection, Row
 
 from accounting.ledger.pending import estimate_of
 from accounting.ledger.settlers.pool_booked import BASIS
+from accounting.ledger.settlers.pool_cells import HOUR
 from accounting.money import format_plain
 from accounting.storage.pool_hours import settled_hours
 from accounting.tenant import TenantContext
 
-_HOUR = timedelta(hours=1)
 _MEASURES = (
     "share_seconds",
     "own_prefill_seconds",
@@ -52,7 +52,7 @@ def explain_pools(
 def _part(connection: Connection, pool: str, hour: datetime, lines: Sequence[Row[Any]]) -> dict[str, Any]:
     newest = lines[-1]
     details = newest.details or {}
-    found = settled_hours(connection, pool, hour, hour + _HOUR)
+    found = settled_hours(connection, pool, hour, hour + HOUR)
     effective, direct, loaded = (_sum(lines, name) for name in ("effective_cost", "direct_cost", "fully_loaded_cost"))
     priced = newest.charge_status == "priced"
     return {

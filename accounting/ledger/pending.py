@@ -19,10 +19,10 @@ from accounting.ledger.settlers.pool_log import INPUT
 from accounting.ledger.settlers.pool_shares import Bill
 from accounting.money import format_minor, to_line
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN
-from accounting.selfhosted.curve_json import load_curve
 from accounting.selfhosted.estimate import estimated_cost, estimated_seconds
 from accounting.selfhosted.pool_settings import PoolSettings, in_force
 from accounting.selfhosted.requests import Requests
+from accounting.storage.curves import recorded_curve
 from accounting.storage.pools import members, statements
 from accounting.tenant import TenantContext
 
@@ -30,7 +30,6 @@ _BILLS = text(
     "SELECT DISTINCT ON (hour) hour, amount, billing_currency FROM pool_bills WHERE tenant = :tenant AND pool_id = :pool "
     "ORDER BY hour DESC, recorded_at DESC, record_id DESC LIMIT 1"
 )
-_CURVE = text("SELECT file::text FROM curves WHERE curve_id = :curve_id")
 _COLUMNS = (
     f"e.event_id, coalesce(e.context_tokens, {INPUT}) AS context, e.cache_read_tokens AS cached, "
     "e.cache_read_known AND e.usage_known AS known, e.output_tokens AS output, e.accepted_steps"
@@ -81,24 +80,24 @@ def _costs(
     connection: Connection, context: TenantContext, settings: PoolSettings, rows: Sequence[Any]
 ) -> tuple[list[int | None], str]:
     """Whole 10^-15 of each row's estimate, None where there is none."""
-    nothing: list[int | None] = [None] * len(rows)
+    costs: list[int | None] = [None] * len(rows)
     bill = connection.execute(_BILLS, {"tenant": context.tenant, "pool": settings.pool_id}).one_or_none()
     if bill is None or not rows:
-        return nothing, settings.billing_currency
+        return costs, settings.billing_currency
     serving = [one for one in members(connection, bill.hour, bill.hour + HOUR) if one.pool_id == settings.pool_id]
     capacity = capacity_us(bill.hour, serving)
     usable = [at for at, row in enumerate(rows) if row.context >= 1 and row.cached <= row.context]
     if not capacity or not usable:
-        return nothing, bill.billing_currency
-    curve = load_curve(connection.execute(_CURVE, {"curve_id": settings.curve_id}).scalar_one())
+        return costs, bill.billing_currency
+    curve = recorded_curve(connection, settings.curve_id)
     targets = [None if one is None else one / 1_000 for one in (settings.ttft_target_ms, settings.itl_target_ms)]
     seconds = estimated_seconds(
         curve, settings.engine(), _requests([rows[at] for at in usable]), targets[0], targets[1]
     )
     amount = Bill(to_line(bill.amount), bill.billing_currency).minor
     for at, own in zip(usable, seconds.tolist(), strict=True):
-        nothing[at] = None if np.isnan(own) else estimated_cost(own, amount, capacity)
-    return nothing, bill.billing_currency
+        costs[at] = None if np.isnan(own) else estimated_cost(own, amount, capacity)
+    return costs, bill.billing_currency
 
 
 def _requests(rows: Sequence[Any]) -> Requests:

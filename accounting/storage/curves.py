@@ -9,10 +9,11 @@ import hashlib
 import json
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, Select, Text, cast, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from accounting.errors import Conflict, InvalidInput, NotFound
+from accounting.selfhosted.curve import Curve
 from accounting.selfhosted.curve_json import load_curve
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.tables import curves
@@ -48,11 +49,22 @@ def list_curves(engine: Engine, context: TenantContext) -> list[dict[str, Any]]:
 def curve_file(engine: Engine, context: TenantContext, curve_id: str) -> dict[str, Any]:
     """The file, as `load_curve` reads it. Raises NotFound."""
     with read_only(engine, context.tenant) as connection:
-        row = connection.execute(select(curves.c.file).where(curves.c.curve_id == curve_id)).first()
+        row = connection.execute(_one(curve_id, curves.c.file)).first()
     if row is None:
         raise NotFound(f"curve_id={curve_id!r}: no such curve")
     file: dict[str, Any] = row.file
     return file
+
+
+def recorded_curve(connection: Connection, curve_id: str) -> Curve:
+    """The curve that a pool's settings name, of the transaction's tenant; they name none that is not recorded."""
+    return load_curve(connection.execute(_one(curve_id, cast(curves.c.file, Text))).scalar_one())
+
+
+def _one(curve_id: str, *columns: Any) -> Select[Any]:
+    """A tenant's own curve stands before a shared one that was given the same id later."""
+    found = select(*columns or (curves,)).where(curves.c.curve_id == curve_id)
+    return found.order_by(curves.c.tenant.nulls_last()).limit(1)
 
 
 def _record(connection: Connection, tenant: str | None, text: str, created_by: str | None) -> dict[str, Any]:
@@ -64,7 +76,7 @@ def _record(connection: Connection, tenant: str | None, text: str, created_by: s
     if "\\u0000" in canonical:
         raise InvalidInput("curve", "\\u0000", "a text with a zero character can't be stored")
     digest = hashlib.sha256(canonical.encode()).hexdigest()
-    known = connection.execute(select(curves).where(curves.c.curve_id == header.curve_id)).first()
+    known = connection.execute(_one(header.curve_id)).first()
     if known is None:
         values = {name: getattr(header, name) for name in ("curve_id", "model", "engine", "gpu", "measured_at")}
         values |= {"floor": header.floor, "behaviour_changing": header.behaviour_changing, "form": curve.form}
@@ -73,7 +85,7 @@ def _record(connection: Connection, tenant: str | None, text: str, created_by: s
         new = connection.execute(made).one_or_none()
         if new is not None:
             return {**_shown(new), "created": True}
-        known = connection.execute(select(curves).where(curves.c.curve_id == header.curve_id)).one()
+        known = connection.execute(_one(header.curve_id)).one()
     if known.file_hash != digest:
         raise Conflict(f"curve_id={header.curve_id!r}: another curve has this id; a curve is never edited")
     return {**_shown(known), "created": False}

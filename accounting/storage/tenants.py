@@ -11,12 +11,13 @@ import zoneinfo
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Engine, func, insert, select, update
+from sqlalchemy import Engine, func, insert, literal_column, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import IntegrityError
 
 from accounting.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from accounting.storage.engine import reaching, transaction
-from accounting.storage.tables import api_keys, pools, tenants
+from accounting.storage.tables import api_keys, tenants
 from accounting.storage.tables import cost_basis_rules as rules
 from accounting.tenant import TenantContext
 
@@ -45,13 +46,15 @@ _RULES = (
     .scalar_subquery()
     .label("cost_basis")
 )
-_POOLS = (
-    select(func.jsonb_agg(pools.c.pool_id.distinct()))
-    .where(pools.c.tenant == tenants.c.tenant)
-    .correlate(tenants)
-    .scalar_subquery()
-    .label("pools")
-)
+_POOLS = literal_column(
+    """
+    (SELECT jsonb_agg(DISTINCT pool_id) FROM (
+      SELECT DISTINCT ON (pool_id, effective_from) pool_id, state FROM pools WHERE pools.tenant = tenants.tenant
+      ORDER BY pool_id, effective_from, recorded_at DESC, record_id DESC) newest
+    WHERE state = 'stated')
+    """,
+    JSONB,
+).label("pools")
 
 
 @dataclass(frozen=True)

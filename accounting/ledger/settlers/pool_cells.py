@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
 
 from accounting.selfhosted.pool import Cells
 from accounting.selfhosted.pool_settings import Membership
+from accounting.selfhosted.rates import us
 
 HOUR = timedelta(hours=1)
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def replica_codes(members: Sequence[Membership]) -> dict[str, int]:
@@ -42,7 +42,7 @@ def stretches(
 
 def cells_of(hours: Sequence[datetime], members: Sequence[Membership], codes: dict[str, int], split: bool) -> Cells:
     rows = sorted(
-        (code, micros(low), micros(high), at)
+        (code, us(low), us(high), at)
         for at, hour in enumerate(hours)
         for code, low, high in stretches(hour, members, codes, split)
     )
@@ -53,8 +53,4 @@ def cells_of(hours: Sequence[datetime], members: Sequence[Membership], codes: di
 def capacity_us(hour: datetime, members: Sequence[Membership]) -> int:
     """Replica-microseconds of an hour that members were there."""
     found = stretches(hour, members, replica_codes(members), False)
-    return sum(micros(high) - micros(low) for _, low, high in found)
-
-
-def micros(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    return sum(us(high) - us(low) for _, low, high in found)

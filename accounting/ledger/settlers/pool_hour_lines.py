@@ -19,11 +19,10 @@ from accounting.ledger.settlers.open_month import Month
 from accounting.ledger.settlers.pool_booked import BASIS, NOTHING, Amounts, Booked
 from accounting.ledger.settlers.pool_lines import SELLER, costs_of, minus, subject_of
 from accounting.ledger.settlers.pool_shares import HourOwed
-from accounting.money import LINE_SCALE, MINOR_SCALE, format_minor
+from accounting.money import format_minor
 
 GAP, IDLE, UNDERFILL = "gap", "idle", "underfill"
 PURPOSES = {GAP: "pool_gap", IDLE: "pool_idle", UNDERFILL: "pool_gap"}
-_MINOR: int = 10 ** (LINE_SCALE - MINOR_SCALE)
 
 
 def hour_lines(one: HourOwed, booked: Booked, month: Month, late: Amounts) -> Iterator[NewCharge]:
@@ -45,14 +44,11 @@ def hour_lines(one: HourOwed, booked: Booked, month: Month, late: Amounts) -> It
 
 def terms(one: HourOwed) -> dict[str, Amounts]:
     """Of an hour's own lines, each basis, whole 10^-18: what requests carry there is not in it. Underfill is a memo: part of the shares."""
-    settled, rest = one.settled, one.bill.rest
-    if settled is None:
-        whole = one.bill.amount
-        return {GAP: NOTHING, IDLE: (whole, whole, whole)}
-    gap, idle = settled.gap * _MINOR, settled.idle * _MINOR + rest
-    left_gap, left_idle = settled.unallocated_gap * _MINOR, settled.unallocated_idle * _MINOR + rest
+    gap, idle, left_gap, left_idle = (
+        one.terms[name] for name in ("gap", "idle", "unallocated_gap", "unallocated_idle")
+    )
     found = {GAP: (left_gap, gap, left_gap), IDLE: (idle, idle, left_idle)}
-    return found if settled.underfill is None else found | {UNDERFILL: NOTHING}
+    return found if one.settled is None or one.settled.underfill is None else found | {UNDERFILL: NOTHING}
 
 
 def _hour_line(

@@ -19,10 +19,9 @@ from accounting.ledger.settlers.pool_cells import HOUR
 from accounting.ledger.settlers.pool_log import IDENTITY, Log
 from accounting.ledger.settlers.pool_owed import Owed
 from accounting.ledger.settlers.pool_shares import HourOwed
-from accounting.money import LINE_SCALE, MINOR_SCALE, format_minor, from_line, to_line
+from accounting.money import LINES_A_MINOR, format_minor, from_line, to_line
 
 SELLER = "self-hosted"
-_MINOR: int = 10 ** (LINE_SCALE - MINOR_SCALE)
 _COUNTS = ("uncached_input_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
@@ -65,7 +64,8 @@ def _event(one: HourOwed, owed: Owed, row: Any, booked: list[Any], own: bool, mo
     standing = [line for line in booked if _stands(line)]
     amounts = _owed_amounts(owed)
     number = sum(line.lines for line in booked) + 1
-    last = max((line.charge_id for line in booked), default=None)
+    newest = max(booked, key=lambda line: line.charge_id, default=None)
+    last = None if newest is None else newest.charge_id
     state = (owed.status, one.bill.currency)
     if len(standing) == 1 and (standing[0].charge_status, standing[0].billing_currency) == state:
         before = amounts_of(standing[0])
@@ -73,11 +73,18 @@ def _event(one: HourOwed, owed: Owed, row: Any, booked: list[Any], own: bool, mo
             difference = None if amounts is None else minus(amounts, before)
             line = _event_line(one, owed, row, difference, False, number, month)
             yield replace(line, class_="Correction", supersedes=last)
-    elif standing or own or not booked or amounts != NOTHING:
+    elif standing or own or newest is None or _is_news(newest, owed, amounts):
         back = list(_take_back(booked, one.settings.pool_id, one, month))
         yield from back
         line = _event_line(one, owed, row, amounts, own, number + len(back), month)
         yield line if last is None else replace(line, class_="Correction", supersedes=last)
+
+
+def _is_news(newest: Any, owed: Owed, amounts: Amounts | None) -> bool:
+    """Of an event that nothing stands of: without a cost, only another reason is news."""
+    if amounts is None:
+        return (newest.charge_status, newest.reason) != (owed.status, owed.reason)
+    return amounts != NOTHING
 
 
 def _stands(line: Any) -> bool:
@@ -94,7 +101,7 @@ def _owed_amounts(owed: Owed) -> Amounts | None:
     if owed.direct is None or owed.gap is None or owed.idle is None:
         return None
     attributed = owed.direct + owed.gap
-    return attributed * _MINOR, owed.direct * _MINOR, (attributed + owed.idle) * _MINOR
+    return attributed * LINES_A_MINOR, owed.direct * LINES_A_MINOR, (attributed + owed.idle) * LINES_A_MINOR
 
 
 def minus(one: Amounts, other: Amounts) -> Amounts:

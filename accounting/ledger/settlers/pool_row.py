@@ -8,10 +8,8 @@ from accounting.ledger.settlers.open_month import Month
 from accounting.ledger.settlers.pool_booked import Amounts
 from accounting.ledger.settlers.pool_due import Due
 from accounting.ledger.settlers.pool_shares import HourOwed
-from accounting.money import LINE_SCALE, MINOR_SCALE, from_line
+from accounting.money import from_line, from_minor
 from accounting.selfhosted.reasons import ESTIMATED, QUALITIES
-
-_MINOR: int = 10 ** (LINE_SCALE - MINOR_SCALE)
 
 
 def settled_row(due: Due, owed: HourOwed, late: Amounts, month: Month) -> dict[str, Any]:
@@ -40,24 +38,11 @@ def settled_row(due: Due, owed: HourOwed, late: Amounts, month: Month) -> dict[s
 
 
 def _amounts(owed: HourOwed) -> dict[str, Any]:
-    """The terms of the bill; without a replica all of it is idle and belongs to nobody."""
-    settled, rest = owed.settled, owed.bill.rest
+    terms, settled = {name: from_line(value) for name, value in owed.terms.items()}, owed.settled
     if settled is None:
-        none = from_line(0)
-        whole = from_line(owed.bill.amount)
-        return {
-            **dict.fromkeys(("direct", "gap", "unallocated_gap", "unproven"), none),
-            **dict.fromkeys(("idle", "unallocated_idle"), whole),
-            **dict.fromkeys(("underfill", "utilisation", "calibration")),
-        }
-    units = {name: getattr(settled, name) * _MINOR for name in ("direct", "gap", "idle", "unallocated_gap", "unproven")}
-    units["unallocated_idle"] = settled.unallocated_idle * _MINOR
-    # What the bill has below the scale of requests stays with the hour.
-    units["idle"] += rest
-    units["unallocated_idle"] += rest
-    return {
-        **{name: from_line(value) for name, value in units.items()},
-        "underfill": None if settled.underfill is None else from_line(settled.underfill * _MINOR),
+        return terms | dict.fromkeys(("underfill", "utilisation", "calibration"))
+    return terms | {
+        "underfill": None if settled.underfill is None else from_minor(settled.underfill),
         "utilisation": settled.utilisation,
         "calibration": settled.calibration,
     }

@@ -8,21 +8,22 @@ from datetime import datetime
 
 import numpy as np
 
-from accounting.ledger.settlers.pool_cells import cells_of, micros, replica_codes, stretches
+from accounting.ledger.settlers.pool_cells import cells_of, replica_codes, stretches
 from accounting.ledger.settlers.pool_log import Log
 from accounting.ledger.settlers.pool_owed import WAITED, Owed, shares_of, without_share
-from accounting.money import LINE_SCALE, MINOR_SCALE
+from accounting.money import LINES_A_MINOR
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN, Bools
 from accounting.selfhosted.curve import Curve, StepCurve, best_batch
 from accounting.selfhosted.forward import complete_times
 from accounting.selfhosted.hour import Settled, settle_hour
 from accounting.selfhosted.pool import HOUR_US
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
+from accounting.selfhosted.rates import us
 from accounting.selfhosted.reasons import CHARGED, NOT_BILLED, REASONS
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.shares import Attribution, attribute
 
-_REST: int = 10 ** (LINE_SCALE - MINOR_SCALE)
+_TERMS = ("direct", "gap", "idle", "unallocated_gap", "unallocated_idle", "unproven")
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,12 @@ class Bill:
     @property
     def minor(self) -> int:
         """The part of it that requests can carry, whole 10^-15."""
-        return self.amount // _REST
+        return self.amount // LINES_A_MINOR
 
     @property
     def rest(self) -> int:
         """The digits below that, 10^-18: they stay with the pool hour."""
-        return self.amount % _REST
+        return self.amount % LINES_A_MINOR
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,17 @@ class HourOwed:
     best_batch: int | None
     extrapolated: int
     fluid: bool
+
+    @property
+    def terms(self) -> dict[str, int]:
+        """The terms of the bill and memos of them, whole 10^-18; without a replica all of it is idle and belongs to nobody."""
+        settled, rest = self.settled, self.bill.rest
+        if settled is None:
+            whole = self.bill.amount
+            return {**dict.fromkeys(_TERMS, 0), "idle": whole, "unallocated_idle": whole}
+        found = {name: getattr(settled, name) * LINES_A_MINOR for name in _TERMS}
+        # What the bill has below the scale of requests stays with the hour.
+        return found | {name: found[name] + rest for name in ("idle", "unallocated_idle")}
 
 
 def owed_for(
@@ -125,7 +137,7 @@ def _hour(
     found: Attribution | None,
     index: int,
 ) -> HourOwed:
-    begin, until = micros(hour), micros(hour) + HOUR_US
+    begin, until = us(hour), us(hour) + HOUR_US
     own = [at for at, row in enumerate(log.rows) if begin <= row.occurred_at < until]
     if found is None:
         owed = [without_share(at, log.unusable.get(at, REASONS[NOT_BILLED])) for at in own]
@@ -163,8 +175,8 @@ def _billed(found: Attribution, members: Sequence[Membership], requests: Request
     moment = np.where(requests.first_token_at == NO_TIME, requests.received_at, requests.first_token_at)
     inside: Bools = requests.replica == UNKNOWN
     for one in members:
-        held = (requests.replica == codes[one.replica]) & (moment >= micros(one.effective_from))
-        inside = inside | (held if one.effective_until is None else held & (moment < micros(one.effective_until)))
+        held = (requests.replica == codes[one.replica]) & (moment >= us(one.effective_from))
+        inside = inside | (held if one.effective_until is None else held & (moment < us(one.effective_until)))
     return inside
 
 

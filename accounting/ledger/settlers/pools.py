@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.settlers.open_month import Closed, Month, closed_months, month_of
@@ -26,13 +26,11 @@ from accounting.ledger.settlers.pool_log import Log, read_log
 from accounting.ledger.settlers.pool_row import settled_row
 from accounting.ledger.settlers.pool_shares import HourOwed, owed_for
 from accounting.selfhosted.curve import Curve
-from accounting.selfhosted.curve_json import load_curve
 from accounting.selfhosted.pool_settings import Membership
+from accounting.storage.curves import recorded_curve
 from accounting.storage.pool_hours import record_hours
 from accounting.storage.pools import members, statements
 from accounting.tenant import TenantContext
-
-_CURVE = text("SELECT file::text FROM curves WHERE curve_id = :curve_id")
 
 
 def settle_pools(
@@ -48,7 +46,7 @@ def settle_pools(
         for run in runs(due_hours(connection, context.tenant, stated, serving, moment)):
             name = run[0].settings.curve_id
             if name not in curves:
-                curves[name] = load_curve(connection.execute(_CURVE, {"curve_id": name}).scalar_one())
+                curves[name] = recorded_curve(connection, name)
             yield from _settle_run(connection, context, run, curves[name], serving, shut)
 
 

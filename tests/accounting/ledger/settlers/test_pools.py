@@ -12,10 +12,13 @@ from sqlalchemy import text
 
 from accounting.ledger.pool_check import check_pools
 from accounting.ledger.revise import void
+from accounting.selfhosted.curve_json import dump_curve
 from accounting.selfhosted.pool_settings import Membership
+from accounting.storage.curves import record_curve, record_shared_curve
 from accounting.storage.engine import transaction
-from accounting.storage.pools import record_member, record_pool
+from accounting.storage.pools import record_member, record_pool, withdraw_pool
 from tests.accounting.ledger.pool_world import LATER, POOL, PoolWorld, moment, request
+from tests.accounting.selfhosted.worked import CURVE
 from tests.conftest import Database
 
 pytestmark = pytest.mark.storage
@@ -64,6 +67,16 @@ def test_an_event_of_a_deployment_that_is_no_pool_is_unpriced_until_the_pool_is_
     world.pool()
     world.settle()
     assert (world.statuses(), world.totals(TEN)) == ({"priced": 1}, {BILL})
+
+
+def test_an_event_of_a_pool_that_was_taken_back_is_of_no_pool(make: Make) -> None:
+    world = make()
+    withdraw_pool(world.database.app, world.tenant, POOL, world.settings[POOL].effective_from, "test")
+    world.send(a())
+    assert world.query("SELECT charge_status, reason FROM usage_events") == [("unpriced", "pool_unknown")]
+    world.pool()
+    world.send(b())
+    assert world.statuses() == {"unpriced": 1, "pending_settlement": 1}
 
 
 def test_a_late_event_before_the_close_corrects_each_changed_event_once(make: Make) -> None:
@@ -145,6 +158,19 @@ def test_voiding_a_request_across_hours_takes_back_both(make: Make) -> None:
     world.settle()
     assert world.totals(TEN) == world.totals(ELEVEN) == {BILL}
     assert world.hour_line(TEN, "gap") + world.hour_line(TEN, "idle") == BILL
+
+
+def test_a_void_takes_back_what_has_a_fully_loaded_cost_alone(make: Make) -> None:
+    """Of a bill of one unit all is idle; it is the fully loaded cost of the one request there, which came in an hour before."""
+    world = make()
+    world.send(request("long", "10:59:58", "10:59:59", "11:00:05"))
+    world.bill("2.49", TEN)
+    world.bill("0.000000000000001", ELEVEN)
+    world.settle()
+    assert (world.costs(ELEVEN), world.costs(ELEVEN, "fully_loaded_cost")) == ({"long": 0}, {"long": 1})
+    void(world.database.app, world.tenant, "long", "a test")
+    assert world.costs(ELEVEN, "fully_loaded_cost") == {"long": 0}
+    assert world.totals(ELEVEN) == {Decimal("1e-15")}
 
 
 def test_a_revision_is_settled_in_the_place_of_what_it_revises(make: Make) -> None:
@@ -344,6 +370,31 @@ def test_a_disaggregated_request_is_charged_in_each_pool_for_its_phase(make: Mak
     assert world.costs(TEN, "direct_cost") == {"a": 705_849_291_667}
     # Direct, gap and idle end on two thirds of a unit each: the two units left over go to the first two.
     assert world.costs(TEN) == {"a": 705_849_291_667 + 677_484_041_667}
+
+
+def test_a_request_that_stays_unpriced_in_another_pools_hour_gets_no_further_line(make: Make) -> None:
+    world = make(role="decode")
+    world.pool(("p0",), pool_id="prefill-1", role="prefill")
+    world.send(a(prefill_deployment="prefill-1", prefill_replica="p0", usage={"cache_read_tokens": None}))
+    for amount in ("1.80", "1.90"):
+        world.bill(amount, TEN, pool="prefill-1")
+        world.settle()
+    rows = world.query("SELECT charge_status, reason, events FROM charges WHERE subject_kind = 'event'")
+    assert rows == [("unpriced", "cached_tokens_unknown", 0)]
+
+
+def test_a_pool_settles_on_the_tenants_own_curve_where_a_shared_one_has_its_id(make: Make) -> None:
+    world = make()
+    twin = dataclasses.replace(CURVE, header=dataclasses.replace(CURVE.header, curve_id="twin"))
+    record_curve(world.database.app, world.tenant, dump_curve(twin), "test")
+    world.pool(curve_id="twin")
+    record_shared_curve(world.database.owner, dump_curve(dataclasses.replace(twin, t_0=1.0)))
+    world.send(a())
+    world.bill("2.49", TEN)
+    world.settle()
+    [(seconds,)] = world.query("SELECT (details->>'shared_seconds')::float FROM charges WHERE quality IS NOT NULL")
+    # The prompt's step and 100 more, of 0.010 s each, alone.
+    assert seconds == pytest.approx(1.01, rel=1e-9)
 
 
 def test_after_the_close_only_late_events_are_charged_against_the_gap_in_the_open_month(make: Make) -> None:
