@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from probe.curve.compare import per_million
 from probe.curve.curve import CurveDocument
 from probe.curve.frontier import frontier
 from probe.curve.grid import Floats
@@ -53,10 +54,9 @@ def cost(figure: Any, one: Drawn, cell: Cell) -> None:
     figure.update_yaxes(title="dollars per million output tokens", **cell)
     if one.gpu_hour is None or one.curve.floor:
         return
-    second = one.gpu_hour * one.result.device.count / 3600
     for batch in one.batches[:: max(1, len(one.batches) // 4)]:
         found = one.curve.answer(batch, np.array(one.contexts, float), "flag")
-        dollars = second / found.throughput * 1e6
+        dollars = [per_million(one.gpu_hour, one.result.device.count, pace) for pace in found.throughput]
         name, line = one.called(f"batch {batch:g}"), {"dash": one.dash}
         figure.add_scatter(x=one.contexts, y=dollars, name=name, line=line, **cell)
 

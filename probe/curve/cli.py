@@ -12,7 +12,7 @@ from probe.curve.compare import common_points, rows_of, warnings
 from probe.curve.curve import CurveDocument
 from probe.curve.errors import CurveRefused
 from probe.curve.operating import achievable_batch, best_batch
-from probe.curve.printing import print_ratios, print_rows
+from probe.curve.printing import print_errors, print_ratios, print_rows
 from probe.curve.remote import fetched, listed
 from probe.curve.schema import ResultFile, dump_result, json_schema, read_result
 from probe.curve.sides import room_and_quality, sides
@@ -125,8 +125,7 @@ def show(
     click.echo(f"{result.result_id}: {result.model.name} on {document.file['engine']}, {document.file['gpu']}")
     if result.fit is not None:
         click.echo(f"model: {result.fit.chosen}")
-        for name, e in result.fit.errors.items():
-            click.echo(f"{name}: mape {e.mape:.1%}  bias {e.bias:+.1%}  p95 {e.p95:.1%}  max {e.max:.1%}  n {e.n}")
+        print_errors(result.fit)
         for name, why in result.fit.not_identified.items():
             click.echo(f"not identified: {name}: {why}")
     print_rows(rows_of(document, common_points([document]), gpu_price, result.device.count))

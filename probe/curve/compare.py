@@ -36,11 +36,15 @@ def rows_of(curve: CurveDocument, points: list[tuple[int, int]], gpu_hour: float
     rows = []
     for index, (b, s) in enumerate(points):
         first, pace = float(found.ttft[index]), float(found.throughput[index])
-        priced = gpu_hour is not None and not curve.floor
-        dollars = (gpu_hour or 0.0) * gpus / 3600 / pace * 1e6 if priced else None
+        dollars = per_million(gpu_hour, gpus, pace) if gpu_hour is not None and not curve.floor else None
         beyond = bool(found.extrapolated[index])
         rows.append(Row(b, s, float(found.step[index]), pace, None if np.isnan(first) else first, dollars, beyond))
     return rows
+
+
+def per_million(gpu_hour: float, gpus: int, throughput: float) -> float:
+    """Dollars per million output tokens of so many a second."""
+    return gpu_hour * gpus / 3600 / throughput * 1e6
 
 
 def common_points(curves: list[CurveDocument]) -> list[tuple[int, int]]:

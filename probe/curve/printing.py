@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from probe.curve.compare import Row
+from probe.curve.schema import Fit
 from probe.curve.sides import Side
+
+
+def print_errors(fit: Fit) -> None:
+    """By fold."""
+    for name, e in fit.errors.items():
+        click.echo(f"{name}: mape {e.mape:.1%}  bias {e.bias:+.1%}  p95 {e.p95:.1%}  max {e.max:.1%}  n {e.n}")
 
 
 def print_ratios(rows: list[Side]) -> None:

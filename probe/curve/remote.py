@@ -21,7 +21,12 @@ def answered(method: str, url: str, key: str, path: str, **body: Any) -> dict[st
         raise CurveRefused("url", url, f"{type(error).__name__}: {error}") from error
     if answer.status_code != 200:
         raise CurveRefused("url", url, f"answered {answer.status_code}: {answer.text[:500]}")
-    found: dict[str, Any] = answer.json()
+    try:
+        found = answer.json()
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise CurveRefused("url", url, f"answered no JSON object: {answer.text[:80]}")
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from probe.curve.printing import print_errors
 from probe.curve.schema import dump_result
 from probe.engine.errors import ProbeError
 from probe.http.dialects import DIALECTS
@@ -120,8 +121,7 @@ def http_command(
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(dump_result(result))
     assert result.fit is not None
-    for name, e in result.fit.errors.items():
-        click.echo(f"{name}: mape {e.mape:.1%}  bias {e.bias:+.1%}  p95 {e.p95:.1%}  max {e.max:.1%}  n {e.n}")
+    print_errors(result.fit)
     for line in result.fit.notes:
         click.echo(f"note: {line}")
     said = "with its curve" if result.curve is not None else "without a curve"

@@ -78,13 +78,15 @@ def _point(record: Mapping[str, Any], count: int) -> Point | None:
         return None
     if not seconds or seconds <= 0:
         raise CurveRefused(f"line {count} wall_time", seconds, "a step with requests takes some time")
-    deviation = math.sqrt(number(sums, "var_decode_kv_tokens") or 0.0)
+    variance = number(sums, "var_decode_kv_tokens") or 0.0
+    if variance < 0:
+        raise CurveRefused(f"line {count} var_decode_kv_tokens", variance, "a variance from 0 is expected")
     return Point(
         kind="mixed" if batch and new else "decode" if batch else "prefill",
         seconds=seconds,
         batch=batch,
         context_sum=held + batch,
-        ragged=bool(batch) and deviation > _RAGGED * (held / batch),
+        ragged=bool(batch) and math.sqrt(variance) > _RAGGED * (held / batch),
         new=new,
         cached=cached,
         pairs=new * (cached + new / 2) / max(prompts, 1),

@@ -10,8 +10,10 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from probe.curve.printing import print_errors
 from probe.curve.schema import ResultFile, read_result
-from probe.engine.errors import ProbeError
+from probe.refusals import refusals
+from probe.server.options import DTYPES, KV_CACHE_DTYPES, QUANTIZATIONS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OUT = click.Path(dir_okay=False, path_type=Path)
@@ -59,18 +61,18 @@ A grid file: {"batch": [1, 4, 16], "context": [64, 256, 1024], "ragged": [[4, 25
 @click.option("--replay-list", default=None, type=_FILE, help="JSON list of [seconds, input, output tokens] to replay.")
 @click.option("--scale", default=1.0, show_default=True, help="Shrinks every width; random weights only.")
 @click.option("--seed", default=0, show_default=True, help="Of weights, prompts and the order of visits.")
-@click.option("--dtype", default="bfloat16", show_default=True, type=click.Choice(["bfloat16", "float32"]))
+@click.option("--dtype", default="bfloat16", show_default=True, type=click.Choice(DTYPES))
 @click.option("--device", default=None, help="cpu or cuda. Default: cuda where there is one.")
 @click.option("--threads", default=None, type=_COUNT, help="Of torch on a CPU. Default: torch's own.")
 @click.option(
     "--quantization",
     default="none",
     show_default=True,
-    type=click.Choice(["none", "int8", "int4", "w8a8", "fp8"]),
+    type=click.Choice(QUANTIZATIONS),
     help="Of weights; the answers change with it.",
 )
 @click.option(
-    "--kv-cache-dtype", default="auto", show_default=True, type=click.Choice(["auto", "int8", "fp8"]), help="Of the KV."
+    "--kv-cache-dtype", default="auto", show_default=True, type=click.Choice(KV_CACHE_DTYPES), help="Of the KV."
 )
 @click.option("--block-size", default=16, show_default=True, type=_COUNT, help="Tokens a KV block.")
 @click.option(
@@ -86,7 +88,7 @@ def run_command(out: Path, **values: Any) -> None:
     A journal beside the result file has every visit on disk before the next begins: a run that was killed goes on when the same
     command is given again. Ctrl-C writes what has been measured.
     """
-    with _refusals():
+    with refusals():
         from probe.measure.job import run_job  # noqa: PLC0415 (needs torch)
 
         result = run_job(values, out, _bar())
@@ -106,7 +108,7 @@ def drift_command(file: Path, **values: Any) -> None:
 
     Exit code 1: it moved.
     """
-    with _refusals():
+    with refusals():
         from probe.measure.drift import Again, check  # noqa: PLC0415 (needs torch)
 
         found = check(read_result(file), Again(**values))
@@ -114,19 +116,6 @@ def drift_command(file: Path, **values: Any) -> None:
         click.echo(line)
     if found.moved:
         sys.exit(1)
-
-
-class _refusals:
-    """Refusals become one line on stderr."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _trace: Any) -> None:
-        if isinstance(error, ImportError):
-            raise click.ClickException(f"{error.name} isn't installed; pip install 'tokencogs[probe]'") from error
-        if isinstance(error, ProbeError | ValueError):
-            raise click.ClickException(" ".join(str(error).split())) from error
 
 
 def _bar() -> Callable[[Any], None]:
@@ -150,8 +139,7 @@ def _show(result: ResultFile) -> None:
     if result.fit is None:
         return
     click.echo(f"{len(result.points)} shapes, {len(result.samples)} samples, model {result.fit.chosen}")
-    for name, e in result.fit.errors.items():
-        click.echo(f"{name}: mape {e.mape:.1%}  bias {e.bias:+.1%}  p95 {e.p95:.1%}  max {e.max:.1%}  n {e.n}")
+    print_errors(result.fit)
     for name, why in result.fit.not_identified.items():
         click.echo(f"not identified: {name}: {why}")
     for note in result.fit.notes:

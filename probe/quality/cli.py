@@ -10,7 +10,8 @@ import msgspec
 
 from probe.curve.compare import quality_text
 from probe.curve.schema import Quality, ResultFile, dump_result, read_result
-from probe.engine.errors import ProbeError
+from probe.refusals import refusals
+from probe.server.options import DTYPES, KV_CACHE_DTYPES, QUANTIZATIONS, ServeOptions
 
 _EPILOG = """\b
 Example:
@@ -24,21 +25,21 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--quantization",
     default="none",
     show_default=True,
-    type=click.Choice(["none", "int8", "int4", "w8a8", "fp8"]),
+    type=click.Choice(QUANTIZATIONS),
     help="Of weights.",
 )
 @click.option(
     "--kv-cache-dtype",
     default="auto",
     show_default=True,
-    type=click.Choice(["auto", "int8", "fp8"]),
+    type=click.Choice(KV_CACHE_DTYPES),
     help="Of the cache.",
 )
 @click.option(
     "--dtype",
     default="bfloat16",
     show_default=True,
-    type=click.Choice(["bfloat16", "float32"]),
+    type=click.Choice(DTYPES),
     help="Of the unquantised model.",
 )
 @click.option("--device", default=None, help="cpu or cuda. Default: cuda where there is one.")
@@ -51,14 +52,10 @@ def quality_command(model: str, tokens: Path | None, result: Path | None, **opti
     with config.json and safetensors; random weights have no answers to move, and nothing is said of them. A small KL is no proof
     that a workload's answers are as good: evaluate it.
     """
-    try:
+    with refusals():
         found = _measured(model, tokens, options)
         if result is not None:
             result.write_bytes(dump_result(_with_quality(read_result(result), found)))
-    except ImportError as missing:
-        raise click.ClickException(f"{missing.name} isn't installed; pip install 'tokencogs[probe]'") from missing
-    except (ProbeError, ValueError) as refused:
-        raise click.ClickException(" ".join(str(refused).split())) from refused
     random_weights = found.kl_mean is None
     where = "" if random_weights else f" (KL in nats, {found.tokens} tokens of {found.token_set})"
     click.echo(quality_text(found, random_weights) + where)
@@ -70,7 +67,6 @@ def _measured(model: str, tokens: Path | None, options: dict[str, Any]) -> Quali
     from probe.quality.compare import compare, has_real_weights  # noqa: PLC0415 (needs torch)
     from probe.quality.errors import QualityRefused  # noqa: PLC0415
     from probe.quality.tokens import TokenSet, from_file, own_prose  # noqa: PLC0415
-    from probe.server.options import ServeOptions  # noqa: PLC0415
 
     tokenizer = Path(model) / "tokenizer.json"
     if tokens is not None:

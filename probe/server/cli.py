@@ -12,8 +12,8 @@ from typing import Any
 import click
 import uvicorn
 
-from probe.engine.errors import ProbeError
-from probe.server.options import ServeOptions
+from probe.refusals import refusals
+from probe.server.options import DTYPES, KV_CACHE_DTYPES, QUANTIZATIONS, ServeOptions
 
 _EPILOG = """\b
 Example:
@@ -42,7 +42,7 @@ _COUNT = click.IntRange(min=1)
     "--dtype",
     default="bfloat16",
     show_default=True,
-    type=click.Choice(["bfloat16", "float32"]),
+    type=click.Choice(DTYPES),
     help="Of weights and KV.",
 )
 @click.option("--device", default=None, help="cpu or cuda. Default: cuda where there is one.")
@@ -50,14 +50,14 @@ _COUNT = click.IntRange(min=1)
     "--quantization",
     default="none",
     show_default=True,
-    type=click.Choice(["none", "int8", "int4", "w8a8", "fp8"]),
+    type=click.Choice(QUANTIZATIONS),
     help="Of weights; the answers change with it.",
 )
 @click.option(
     "--kv-cache-dtype",
     default="auto",
     show_default=True,
-    type=click.Choice(["auto", "int8", "fp8"]),
+    type=click.Choice(KV_CACHE_DTYPES),
     help="Of the KV cache; auto: that of the weights.",
 )
 @click.option("--block-size", default=16, show_default=True, type=_COUNT, help="Tokens a KV block.")
@@ -103,15 +103,11 @@ def serve(**values: Any) -> None:
     # uvicorn drains, then raises the signal again for the handler that was there before: this one ends with 0.
     signal.signal(signal.SIGTERM, _leave)
     host, port = values.pop("host"), values.pop("port")
-    try:
+    with refusals():
         options = ServeOptions.of(values)
         from probe.server.build import build  # noqa: PLC0415 (needs torch)
 
         app = build(options)
-    except ImportError as missing:
-        raise click.ClickException(f"{missing.name} isn't installed; pip install 'tokencogs[probe]'") from missing
-    except (ProbeError, ValueError) as refused:
-        raise click.ClickException(" ".join(str(refused).split())) from refused
     server = _Server(uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False))
     try:
         server.run()

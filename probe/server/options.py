@@ -7,6 +7,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+# What commands let one choose from.
+DTYPES = ("bfloat16", "float32")
+QUANTIZATIONS = ("none", "int8", "int4", "w8a8", "fp8")
+KV_CACHE_DTYPES = ("auto", "int8", "fp8")
+
 
 @dataclass(frozen=True)
 class ServeOptions:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from probe.engine.errors import ProbeError
+from probe.refusals import refusals
 from probe.study.names import NAMES
 
 _EPILOG = """\b
@@ -38,7 +38,7 @@ def study_command(
     Two arms are measured one after the other in every round, so that a slow minute hits both; a claim holds where the 95 % interval of
     their ratio lies wholly on its side.
     """
-    try:
+    with refusals():
         import torch  # noqa: PLC0415 (an extra)
 
         from probe.study.studies import run_study  # noqa: PLC0415 (needs torch)
@@ -47,10 +47,6 @@ def study_command(
         report = run_study(
             name, size or ("gpu" if on == "cuda" else "cpu"), rounds, device=on, seed=seed, say=_progress
         )
-    except ImportError as missing:
-        raise click.ClickException(f"{missing.name} isn't installed; pip install 'tokencogs[probe]'") from missing
-    except (ProbeError, ValueError) as refused:
-        raise click.ClickException(" ".join(str(refused).split())) from refused
     click.echo(report.text())
     if out is not None:
         out.write_text(report.json(), encoding="utf-8")

@@ -84,6 +84,7 @@ def test_where_nearly_all_are_ragged_all_are_fitted(tmp_path: Path) -> None:
     (line(0.1, version=2, num_decode_requests=1), "line 1 version=2"),
     (json.dumps({"version": 1, "scheduled_requests": NONE}), "wall_time"),
     (line(0.0, num_decode_requests=1, sum_decode_kv_tokens=5), "line 1 wall_time=0"),
+    (decode(1, 5, 0.1, -1.0), "line 1 var_decode_kv_tokens=-1.0"),
     ("{", "line 1"),
     ("", "no step is here"),
 ])  # fmt: skip
