@@ -10,7 +10,6 @@ from probe.engine.models.shapes import num_parameters
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import Lab
 
-NAME = "attention"
 QUESTION = "what do GQA, MQA and MLA save against MHA at equal parameters?"
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import BLOCK, Lab, drained, greedy
 
-NAME = "batching"
 QUESTION = "is batching nearly free until the KV cache binds?"
 
 

@@ -9,7 +9,6 @@ from probe.engine.engine import Engine
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import BLOCK, Lab, greedy
 
-NAME = "chunked-prefill"
 QUESTION = "does a prompt in chunks spare those who decode their longest wait, at the price of its own first token?"
 DECODING = 4
 

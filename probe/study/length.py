@@ -9,7 +9,6 @@ from probe.engine.models.config import ModelConfig
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import Lab
 
-NAME = "length"
 QUESTION = "does a prompt's time grow with the square of its length, and a step's with the cache's length alone?"
 
 

@@ -10,7 +10,6 @@ from probe.engine.models.shapes import num_parameters
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import Lab
 
-NAME = "moe"
 QUESTION = "does a mixture cost its active size alone, and near its loaded size in a large batch?"
 EXPERTS, CHOSEN = 8, 2
 

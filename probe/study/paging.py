@@ -8,7 +8,6 @@ from typing import Any
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import BLOCK, Lab, drained, greedy
 
-NAME = "paging"
 QUESTION = "do pages serve more requests at once than contiguous reservations of the longest length?"
 REQUESTS, ROOM = 12, 3
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
 from typing import Any
 
 from probe.engine.engine import Engine
 from probe.study.errors import StudyRefused
 from probe.study.frame import Arm, Contrast
-from probe.study.lab import BLOCK, Lab, drained, greedy
+from probe.study.lab import BLOCK, Lab, greedy
 
-NAME = "prefix-caching"
 QUESTION = "does a cached prefix save prefill, not decode?"
 
 
@@ -27,9 +25,9 @@ def contrasts(lab: Lab) -> list[Contrast]:
         return (shared if hit else lab.tokens(length - BLOCK)) + lab.tokens(BLOCK)
 
     def arm(name: str, hit: bool, phase: int) -> Arm:
-        return Arm(name, lambda: _phases(engine, lambda: prompt(hit), output, hit)[phase])
+        return Arm(name, lambda: _phases(engine, prompt(hit), output, hit)[phase])
 
-    _phases(engine, lambda: prompt(True), output, None)
+    _phases(engine, prompt(True), output, None)
     unit = "seconds"
     return [
         Contrast(f"first token after {length} tokens", unit, arm("found", True, 0), arm("not found", False, 0)),
@@ -43,9 +41,8 @@ def facts(lab: Lab) -> dict[str, Any]:
     return {"tokens found of the prompt's": f"{length - BLOCK} of {length}"}
 
 
-def _phases(engine: Engine, prompt: Callable[[], list[int]], output: int, hit: bool | None) -> tuple[float, float]:
+def _phases(engine: Engine, tokens: list[int], output: int, hit: bool | None) -> tuple[float, float]:
     """(seconds to the first token, median seconds of a decode step) of one request; `hit`: what the cache must have done."""
-    tokens = prompt()
     engine.add_request(tokens, greedy(output + 1), "one")
     begun = time.perf_counter()
     first = engine.step()
@@ -58,5 +55,4 @@ def _phases(engine: Engine, prompt: Callable[[], list[int]], output: int, hit: b
         begun = time.perf_counter()
         engine.step()
         steps.append(time.perf_counter() - begun)
-    drained(engine)
     return prefill, statistics.median(steps)

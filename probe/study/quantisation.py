@@ -7,7 +7,6 @@ from typing import Any
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import Lab
 
-NAME = "quantisation"
 QUESTION = "do int8 and int4 weights pay at batch 1, and no longer at a large batch?"
 
 

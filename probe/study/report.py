@@ -11,9 +11,8 @@ from probe.study.lab import Lab
 
 
 class Study(Protocol):
-    """One ready-made experiment; a module of this package is one."""
+    """One ready-made experiment; a module of this package is one, its name in `NAMES` with - for _."""
 
-    NAME: str
     QUESTION: str
 
     def contrasts(self, lab: Lab) -> list[Contrast]: ...

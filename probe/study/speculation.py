@@ -10,7 +10,6 @@ from probe.engine.spec.synthetic import RandomProposer, SyntheticAcceptance
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import BLOCK, Lab, drained, greedy
 
-NAME = "speculation"
 QUESTION = "does drafting cost at low acceptance and pay at high?"
 DRAFTED = 4
 LOW, HIGH = 0.1, 0.9

@@ -6,21 +6,11 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import cast
 
 import torch
 
-from probe.study import (
-    attention,
-    batching,
-    chunked_prefill,
-    length,
-    moe,
-    paging,
-    prefix_caching,
-    quantisation,
-    speculation,
-)
 from probe.study.errors import StudyRefused
 from probe.study.frame import measure
 from probe.study.lab import Lab
@@ -28,18 +18,7 @@ from probe.study.names import NAMES
 from probe.study.report import Report, Study
 from probe.study.size import SIZES
 
-_MODULES = (
-    attention,
-    batching,
-    chunked_prefill,
-    length,
-    moe,
-    paging,
-    prefix_caching,
-    quantisation,
-    speculation,
-)
-STUDIES: dict[str, Study] = {module.NAME: cast("Study", module) for module in _MODULES}
+STUDIES = {name: cast("Study", import_module(f"probe.study.{name.replace('-', '_')}")) for name in NAMES}
 
 
 def run_study(
@@ -67,4 +46,4 @@ def run_study(
         "seed": seed,
         "size": asdict(lab.size),
     }
-    return Report(study.NAME, study.QUESTION, results, study.facts(lab), setup)
+    return Report(name, study.QUESTION, results, study.facts(lab), setup)

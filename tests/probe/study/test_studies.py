@@ -41,7 +41,7 @@ def test_a_study_runs_on_a_tiny_model_and_states_its_rounds(name: str) -> None:
 
 
 def test_every_study_has_its_name() -> None:
-    assert tuple(sorted(STUDIES)) == NAMES == tuple(sorted(RECORDED))
+    assert tuple(STUDIES) == NAMES == tuple(sorted(RECORDED))
 
 
 CLAIMS = [
