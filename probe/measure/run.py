@@ -116,7 +116,7 @@ def _result(rig: Rig, model: ModelInfo, wanted: Sweep, journal: Journal, notes: 
         samples=samples,
         points=points_of(found),
     )
-    return fitted(result, [*notes, *_said(result)], memory_info(rig))
+    return fitted(result, [*notes, *remarks(result)], memory_info(rig))
 
 
 def fitted(result: ResultFile, notes: list[str], memory: dict[str, Any]) -> ResultFile:
@@ -133,7 +133,8 @@ def fitted(result: ResultFile, notes: list[str], memory: dict[str, Any]) -> Resu
     return msgspec.structs.replace(found, fit=fit, curve={**found.curve, "memory": memory})
 
 
-def _said(result: ResultFile) -> list[str]:
+def remarks(result: ResultFile) -> list[str]:
+    """What a reader must know of samples and points."""
     bad = sum(one.contaminated for one in result.samples)
     lost = sum(one.n == 0 for one in result.points)
     said = [f"{bad} of {len(result.samples)} samples are contaminated and in no point"] if bad else []

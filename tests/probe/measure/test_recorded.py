@@ -13,7 +13,7 @@ from probe.fit.folds import held_out
 from probe.fit.model import Experts
 from probe.fit.result import with_curve
 from probe.measure.drift import samples_of
-from probe.measure.run import beyond_own_tests
+from probe.measure.run import beyond_own_tests, remarks
 from probe.measure.shapes import Shape
 from probe.measure.summary import drift_of
 
@@ -51,6 +51,13 @@ def test_a_batch_left_out_is_predicted_within_the_bar(recorded: ResultFile) -> N
 def test_the_reference_series_has_a_drift(recorded: ResultFile) -> None:
     assert recorded.run.drift is not None
     assert drift_of(recorded.samples) == pytest.approx(recorded.run.drift)
+
+
+@pytest.mark.parametrize(("drift", "said"), [(0.031, "+3.1%"), (-0.031, "-3.1%"), (0.03, None), (None, None)])
+def test_a_drift_beyond_three_percent_is_said(recorded: ResultFile, drift: float | None, said: str | None) -> None:
+    found = remarks(msgspec.structs.replace(recorded, run=msgspec.structs.replace(recorded.run, drift=drift)))
+    moved = [line for line in found if "reference point" in line]
+    assert moved == ([f"the reference point's time moved by {said} while measuring"] if said else [])
 
 
 def test_points_faster_than_the_devices_own_tests_are_counted(recorded: ResultFile) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,15 @@ from click.testing import CliRunner
 
 from accounting.selfhosted.curve_json import load_curve
 from probe.cli import probe
+from probe.curve.curve import CurveDocument
 from probe.curve.schema import ResultFile, Sample, load_result, read_result
 from probe.fit.model import Experts
-from probe.measure import drift
+from probe.measure import drift, truth
 from probe.measure.errors import MeasureRefused
-from probe.measure.rig import build_rig, options_of, rig_of
+from probe.measure.rig import Rig, build_rig, options_of, rig_of
 from probe.measure.shapes import Shape
-from probe.measure.traffic import Lengths, draw_arrivals
+from probe.measure.simulate import Served
+from probe.measure.traffic import Arrival, Lengths, draw_arrivals
 from probe.measure.truth import with_replay
 from probe.measure.visit import Visitor
 from probe.server.options import ServeOptions
@@ -200,6 +203,25 @@ def test_a_replay_predicted_by_a_curve_three_times_too_slow_says_so(
     found = with_replay(slow, small, seconds=0.1, arrivals=draw_arrivals(8, Lengths((4, 8), (2, 4)), seed=1))
     assert found.fit is not None
     assert found.fit.errors["replay"].bias > 0.3
+
+
+def test_a_list_is_replayed_at_half_and_four_fifths_of_capacity(
+    measured: tuple[ResultFile, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list that ends at 7 mean gaps is over after 7 / (load x capacity) seconds."""
+    ends: list[float] = []
+
+    def quiet(_: Rig, arrivals: Sequence[Arrival], __: int) -> tuple[Served, str]:
+        ends.append(arrivals[-1].at)
+        return Served(1.0, 1.0, [1.0], [1.0]), ""
+
+    monkeypatch.setattr(truth, "_quiet_replay", quiet)
+    small = rig(tmp_path / "m", max_num_seqs=8)
+    listed = [Arrival(0.0, 8, 4), Arrival(7.0, 8, 4)]
+    with_replay(measured[0], small, seconds=1.0, arrivals=listed)
+    assert measured[0].curve is not None
+    most = truth.capacity(CurveDocument.of(measured[0].curve), listed, truth.books_of(small))
+    assert ends == pytest.approx([14 / most, 8.75 / most])
 
 
 def test_an_interrupted_run_writes_what_it_has_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

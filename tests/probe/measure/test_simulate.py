@@ -56,6 +56,13 @@ def test_the_residual_corrects_steps_of_decodes_alone() -> None:
     assert (found.ttft, found.itl) == (pytest.approx([16.0]), pytest.approx([22.8]))
 
 
+def test_the_residual_is_read_at_the_mean_context() -> None:
+    """Two decode at 4 each, where it is 1: 10 + 2 + 0.8 = 12.8 s. At 8, their sum, it would be 3."""
+    residual = {"batch": [1.0, 2.0], "context": [4.0, 8.0], "values": [[1.0, 3.0], [1.0, 3.0]]}
+    found = simulate(curve(residual=residual), [Arrival(0.0, 3, 2), Arrival(0.0, 3, 2)], BOOKS)
+    assert found.itl == pytest.approx([12.8, 12.8])
+
+
 def test_capacity_is_the_list_at_once() -> None:
     """Two requests of one token out: prompts of 3 and 2 tokens in one step of 20 s."""
     assert capacity(curve(), [Arrival(0.0, 3, 1), Arrival(9.0, 2, 1)], BOOKS) == pytest.approx(0.1)
