@@ -11,6 +11,7 @@ import pytest
 
 from accounting.errors import InvalidInput
 from accounting.selfhosted.diagnosis import SETTINGS, Diagnosis, batches, diagnose
+from accounting.selfhosted.memory import LayerGroup, Memory
 from accounting.selfhosted.pool import Cells
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.shares import Attribution, attribute
@@ -98,6 +99,17 @@ def test_the_cache_holds_fewer_than_the_targets_allow() -> None:
     assert batches(CURVE, POOL, workload(), targets) == (9, 9)
     assert batches(CURVE, replace(POOL, kv_capacity_tokens=1_000), workload(), targets) is None
     assert batches(CURVE, replace(POOL, role="prefill"), workload(), targets) is None
+    assert batches(CURVE, replace(POOL, max_batch=7), workload(), targets) == (7, 7)
+    held = replace(CURVE, memory=Memory(5_250 * 64, 1, 1, (LayerGroup(4, 16),)))
+    assert batches(held, POOL, workload(), targets) == (5, 9)
+
+
+def test_where_nothing_decodes_full_steps_are_prefills() -> None:
+    """50 steps of 0.005 in full batches of 10 are 0.025; the rest of their 0.5 s was empty."""
+    spent = Spent(2.0, 2.0, 1.5, 0.0, 0.5, 0.0, 50.0, 50.0)
+    told = diagnose(CURVE, spent, 2_000_000, 0, workload(output=1), 10, 10)
+    terms = [told.prefill, told.decode, told.kv, told.arrivals, told.gap]
+    assert terms == [1.525 * SECOND, 0, 0, 0.475 * SECOND, 0]
 
 
 def test_a_pool_of_prompts_alone_is_told_by_prefill_and_idle_time() -> None:

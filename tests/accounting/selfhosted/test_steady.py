@@ -48,6 +48,27 @@ def test_prompts_that_fill_the_steps_leave_fewer_to_decode() -> None:
     assert found.batch == pytest.approx(1.998, rel=1e-4)
 
 
+def test_what_was_measured_beside_the_fit_corrects_decode_steps_alone() -> None:
+    """A tenth more of 0.011505 + 10 * 0.005; prompts stay as they were."""
+    tenth = Grid(np.array([1.0, 64.0]), np.array([1.0, 8_192.0]), np.full((2, 2), 1.1))
+    found = steady(replace(CURVE, residual=tenth), POOL, workload(), 10)
+    assert found.request_seconds == pytest.approx(0.082005 + 0.0061505, rel=1e-12)
+
+
+def test_a_step_of_short_prompts_holds_no_more_of_them_than_the_batch() -> None:
+    """64 prompts of one token share 0.005, though 2,048 would fit the budget."""
+    found = steady(CURVE, replace(POOL, role="prefill"), workload(new=1), 10)
+    assert found.request_seconds == pytest.approx(2e-5 + 5e-10 + 0.005 / 64, rel=1e-12)
+
+
+def test_a_first_token_is_that_of_the_95th_percentile_of_the_prompts() -> None:
+    """21 prompts of 100 to 2,100 tokens: the 20th has 2,000: 0.005 + 0.04 + 0.002 in a step of its own."""
+    new = np.arange(100, 2_200, 100, dtype=np.int64)
+    lengths = Workload(new, np.zeros(21, np.int64), np.full(21, 101, np.int64))
+    alone = replace(POOL, order="prefill_first", token_budget=4_096)
+    assert steady(CURVE, alone, lengths, 10).ttft_seconds == pytest.approx(0.047, rel=1e-12)
+
+
 def test_experts_are_touched_by_all_tokens_of_the_step() -> None:
     """110 tokens a step touch all 8 experts: 10 steps of 8 * 1e-4 more; at a batch of 1 with 1 prompt token in 100, 8*(1 - 0.75^1.01)."""
     moe = replace(CURVE, e=1e-4, experts=8, experts_per_token=2)

@@ -77,6 +77,8 @@ def test_a_setup_costs_what_its_replica_seconds_cost() -> None:
     assert float(found.request_cost or 0) == pytest.approx(0.000398175, rel=1e-12)
     assert float(found.cost_per_million or 0) == pytest.approx(0.361648501, rel=1e-8)
     assert found.notes == ()
+    thrice = effect(BASE, workload(count=3), 100, ONE)
+    assert (thrice.request_cost, thrice.cost_per_million) == (found.request_cost, found.cost_per_million)
     half = effect(BASE, workload(), 100, Fraction(1, 2))
     assert float(half.request_cost or 0) == pytest.approx(2 * 0.000398175, rel=1e-12)
 
