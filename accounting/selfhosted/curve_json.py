@@ -6,6 +6,7 @@ of the wrong kind is refused by name. README.md, "The file", lists the fields.
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -106,22 +107,8 @@ def load_curve(text: str | bytes) -> Curve:
         raise InvalidInput("curve", text[:80], str(error)) from None
     if file.version != VERSION:
         raise InvalidInput("curve.version", file.version, f"this reads version {VERSION}")
-    domain = Domain(
-        **{name: getattr(file.domain, name) for name in ("batch", "context", "prefill_new", "prefill_cached")}
-    )
-    known = (
-        "curve_id",
-        "model",
-        "engine",
-        "gpu",
-        "dtype",
-        "measured_at",
-        "floor",
-        "behaviour_changing",
-        "kl_divergence",
-        "errors",
-    )
-    header = Header(**{name: getattr(file, name) for name in known})
+    domain = Domain(**{one.name: getattr(file.domain, one.name) for one in fields(Domain)})
+    header = Header(**{one.name: getattr(file, one.name) for one in fields(Header)})
     memory = None if file.memory is None else _memory(file.memory)
     if file.form == "table":
         _refuse(file, "parameters", "residual")
@@ -144,8 +131,8 @@ def dump_curve(curve: Curve) -> str:
     """The file of a curve; `load_curve` gives the same curve back."""
     header, domain = curve.header, curve.domain
     file: dict[str, Any] = {"version": VERSION, "form": curve.form}
-    file |= {name: getattr(header, name) for name in header.__dataclass_fields__}
-    file["domain"] = {name: getattr(domain, name) for name in domain.__dataclass_fields__}
+    file |= vars(header)
+    file["domain"] = vars(domain)
     if isinstance(curve, TableCurve):
         file |= {
             "steps": _grid_file(curve.steps),

@@ -96,6 +96,11 @@ class Principal:
     key_id: str
     context: TenantContext
 
+    @property
+    def actor(self) -> str:
+        """Who stands in the log for what this key does."""
+        return f"key:{self.key_id}"
+
     def reaches(self, needed: str) -> bool:
         """Whether this key's scope includes `needed`."""
         return needed in _REACH[self.scope]

@@ -16,7 +16,6 @@ from accounting.reports.unpriced import unpriced
 from accounting.storage import audit, contracts
 from accounting.storage.price_entry import assign
 from accounting.storage.tariffs import load_layers, read_tariffs
-from accounting.storage.tenants import Principal
 from api.deps import AdminKey, ServiceDep, ViewerKey
 from api.openapi import problems
 from api.schemas_prices import (
@@ -62,7 +61,7 @@ def put_contract(
         if body.get(name, own) != own:
             raise InvalidInput(name, body[name], f"must be {own!r} or absent")
     contract = contract_from_json(body | {"contract_id": contract_id, "tenant": principal.tenant})
-    done = contracts.record(service.engine, principal.context, contract, _actor(principal))
+    done = contracts.record(service.engine, principal.context, contract, principal.actor)
     load_layers(service.engine, principal.tenant)
     unmet = unmet_rules([contract], *read_tariffs(service.engine, principal.tenant))
     return ContractRecorded(contract_id=contract_id, recorded=done["recorded"], unmet=unmet)
@@ -71,7 +70,7 @@ def put_contract(
 @router.delete("/prices/contracts/{contract_id}", responses=problems(400, 404))
 def delete_contract(contract_id: ContractId, service: ServiceDep, principal: AdminKey) -> ContractWithdrawn:
     """Takes a contract back; what was booked by it stays until it is re-priced."""
-    return ContractWithdrawn(**contracts.withdraw(service.engine, principal.context, contract_id, _actor(principal)))
+    return ContractWithdrawn(**contracts.withdraw(service.engine, principal.context, contract_id, principal.actor))
 
 
 @router.get("/prices/unpriced", responses=problems())
@@ -85,7 +84,7 @@ def assign_price(body: AssignBody, service: ServiceDep, principal: AdminKey) -> 
     """Says what an unpriced model costs, and prices the events of it that are booked without a price where `apply` is true."""
     rows = [row for row in unpriced(service.engine, principal.context) if row["model"] == body.model]
     rows = [row for row in rows if body.seller in (None, row["seller"])]
-    done = assign(service.engine, principal.tenant, body.model, body.like, _actor(principal), seller=body.seller)
+    done = assign(service.engine, principal.tenant, body.model, body.like, principal.actor, seller=body.seller)
     if not rows:
         return Assigned(**done, repriced=0, applied=body.apply)
     plan = reprice(
@@ -109,13 +108,13 @@ def get_hook(service: ServiceDep, principal: ViewerKey) -> Hook:
 @router.put("/prices/alert-hook", responses=problems(400, 413))
 def put_hook(body: HookBody, service: ServiceDep, principal: AdminKey) -> Hook:
     """Names the address; it gets a POST with the list of unpriced models, once for each new one."""
-    return Hook(**alerts.set_hook(service.engine, principal.context, body.url, _actor(principal)))
+    return Hook(**alerts.set_hook(service.engine, principal.context, body.url, principal.actor))
 
 
 @router.delete("/prices/alert-hook", responses=problems(404))
 def delete_hook(service: ServiceDep, principal: AdminKey) -> Hook:
     """Sends no more alerts; answers where they went."""
-    return Hook(**alerts.remove_hook(service.engine, principal.context, _actor(principal)))
+    return Hook(**alerts.remove_hook(service.engine, principal.context, principal.actor))
 
 
 @router.get("/audit", responses=problems(400))
@@ -127,7 +126,3 @@ def get_audit(
 ) -> AuditLog:
     """Who changed what about prices: acts of this tenant, and of the operator for all; the newest first."""
     return AuditLog.model_validate({"acts": audit.listed(service.engine, principal.context, limit, subject)})
-
-
-def _actor(principal: Principal) -> str:
-    return f"key:{principal.key_id}"

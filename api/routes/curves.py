@@ -21,18 +21,6 @@ Numbers = Annotated[
         pattern=r"^([0-9]{1,9}(,[0-9]{1,9})*)?$",
     ),
 ]
-_SHOWN = (
-    "curve_id",
-    "model",
-    "engine",
-    "gpu",
-    "dtype",
-    "measured_at",
-    "floor",
-    "behaviour_changing",
-    "kl_divergence",
-    "errors",
-)
 CurveId = Annotated[str, Path(pattern=r"^[^\x00]*$", examples=["qwen3-8b-h200"])]
 EXAMPLE_CURVE: dict[str, Any] = {
     "version": 1,
@@ -80,8 +68,7 @@ def get_evaluation(
     file = curves.curve_file(service.engine, principal.context, curve_id)
     curve = load_curve(json.dumps(file))
     cells = evaluate(curve, file, _numbers(batch), _numbers(context))
-    shown = {name: getattr(curve.header, name) for name in _SHOWN}
-    return CurveEvaluation(form=curve.form, cells=[CurveCell(**vars(cell)) for cell in cells], **shown)
+    return CurveEvaluation(form=curve.form, cells=[CurveCell(**vars(cell)) for cell in cells], **vars(curve.header))
 
 
 def _numbers(text: str) -> list[int]:

@@ -45,14 +45,14 @@ def post_rate(body: RateBody, service: ServiceDep, principal: AdminKey) -> Recor
         effective_until=moment("effective_until", body.effective_until),
         source=body.source,
     )
-    return Recorded(recorded=gpu_rates.record_rate(service.engine, principal.context, rate, _actor(principal)))
+    return Recorded(recorded=gpu_rates.record_rate(service.engine, principal.context, rate, principal.actor))
 
 
 @router.delete("", responses=problems(400, 404))
 def delete_rate(service: ServiceDep, principal: AdminKey, rate_id: Named, effective_from: Statement) -> Withdrawn:
     """Takes a rate of a date back as never right; bills stay until they are made again."""
     since = instant("effective_from", effective_from)
-    gpu_rates.withdraw_rate(service.engine, principal.context, rate_id, since, _actor(principal))
+    gpu_rates.withdraw_rate(service.engine, principal.context, rate_id, since, principal.actor)
     return Withdrawn(withdrawn=True)
 
 
@@ -60,7 +60,7 @@ def delete_rate(service: ServiceDep, principal: AdminKey, rate_id: Named, effect
 def import_rates(body: RateImportBody, service: ServiceDep, principal: AdminKey) -> RateImport:
     """Keeps the GPU prices of a file as candidates, with source and date."""
     read = read_gpu_prices(body.content, body.name)
-    found = gpu_rates.propose_rates(service.engine, principal.context, read.rates, _actor(principal))
+    found = gpu_rates.propose_rates(service.engine, principal.context, read.rates, principal.actor)
     return RateImport.model_validate(found | {"rejected": read.rejected})
 
 
@@ -77,9 +77,5 @@ def refuse_rates(body: RateDecisionBody, service: ServiceDep, principal: AdminKe
 
 
 def _decided(decision: str, body: RateDecisionBody, service: ServiceDep, principal: Principal) -> RateList:
-    rows = gpu_rates.decide(service.engine, principal.context, decision, body.rate_ids, _actor(principal))
+    rows = gpu_rates.decide(service.engine, principal.context, decision, body.rate_ids, principal.actor)
     return RateList.model_validate({"rates": rows})
-
-
-def _actor(principal: Principal) -> str:
-    return f"key:{principal.key_id}"

@@ -13,7 +13,6 @@ from accounting.moments import instant, moment
 from accounting.selfhosted.imports.cost_file import read_cost_file
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
 from accounting.storage import pool_bills, pools
-from accounting.storage.tenants import Principal
 from api.deps import AdminKey, ServiceDep, ViewerKey
 from api.openapi import problems
 from api.schemas_pools import (
@@ -54,7 +53,7 @@ def post_pool(body: PoolBody, service: ServiceDep, principal: AdminKey) -> Recor
     """States a pool's settings from a moment on, or that moment's anew."""
     stated = body.model_dump() | _dates(body)
     stated["billing_currency"] = body.billing_currency or principal.context.billing_currency
-    done = pools.record_pool(service.engine, principal.context, PoolSettings(**stated), _actor(principal))
+    done = pools.record_pool(service.engine, principal.context, PoolSettings(**stated), principal.actor)
     return Recorded(recorded=done)
 
 
@@ -62,7 +61,7 @@ def post_pool(body: PoolBody, service: ServiceDep, principal: AdminKey) -> Recor
 def delete_pool(service: ServiceDep, principal: AdminKey, pool_id: Named, effective_from: Statement) -> Withdrawn:
     """Takes the settings of a date back as never right."""
     since = instant("effective_from", effective_from)
-    pools.withdraw_pool(service.engine, principal.context, pool_id, since, _actor(principal))
+    pools.withdraw_pool(service.engine, principal.context, pool_id, since, principal.actor)
     return Withdrawn(withdrawn=True)
 
 
@@ -70,7 +69,7 @@ def delete_pool(service: ServiceDep, principal: AdminKey, pool_id: Named, effect
 def post_replica(body: ReplicaBody, service: ServiceDep, principal: AdminKey) -> Recorded:
     """States that a replica serves in a pool, or its end or rate anew."""
     one = Membership(**(body.model_dump() | _dates(body)))
-    return Recorded(recorded=pools.record_member(service.engine, principal.context, one, _actor(principal)))
+    return Recorded(recorded=pools.record_member(service.engine, principal.context, one, principal.actor))
 
 
 @router.delete("/replicas", responses=problems(400, 404))
@@ -79,7 +78,7 @@ def delete_replica(
 ) -> Withdrawn:
     """Takes a membership back as never right; to end one, state it with its end."""
     since = instant("effective_from", effective_from)
-    pools.withdraw_member(service.engine, principal.context, pool_id, replica, since, _actor(principal))
+    pools.withdraw_member(service.engine, principal.context, pool_id, replica, since, principal.actor)
     return Withdrawn(withdrawn=True)
 
 
@@ -101,7 +100,7 @@ def post_bills(body: BillRunBody, service: ServiceDep, principal: AdminKey) -> B
         principal.context,
         instant("from", body.effective_from),
         instant("to", body.effective_until),
-        _actor(principal),
+        principal.actor,
         replace_imported=body.replace_imported,
     )
     return BillRun.model_validate(described(done))
@@ -112,7 +111,7 @@ def post_bill_import(body: BillImportBody, service: ServiceDep, principal: Admin
     """Books the costs of a biller's file as bills of pool hours, in place of what stands there; a longer period is split by the
     GPU-hours scheduled in it."""
     read = read_cost_file(body.content, body.name, body.format, body.resources, body.cost_column)
-    done = import_bills(service.engine, principal.context, read, body.format, body.name, _actor(principal))
+    done = import_bills(service.engine, principal.context, read, body.format, body.name, principal.actor)
     return BillImport.model_validate(described(done, read))
 
 
@@ -131,7 +130,3 @@ def _dates(body: PoolBody | ReplicaBody) -> dict[str, Any]:
         "effective_from": instant("effective_from", body.effective_from),
         "effective_until": moment("effective_until", body.effective_until),
     }
-
-
-def _actor(principal: Principal) -> str:
-    return f"key:{principal.key_id}"

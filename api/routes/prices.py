@@ -131,7 +131,7 @@ def add_prices(body: PriceBody, service: ServiceDep, principal: AdminKey, for_al
     """States price rows of the tenant's own, in force at once for what is booked from now on; all of them or none."""
     engine, tenant = _writer(service, principal, for_all)
     return PriceList.model_validate(
-        {"prices": price_entry.enter_rows(engine, body.rows, _actor(principal), tenant=tenant)}
+        {"prices": price_entry.enter_rows(engine, body.rows, principal.actor, tenant=tenant)}
     )
 
 
@@ -145,7 +145,7 @@ def import_prices(body: ImportBody, service: ServiceDep, principal: AdminKey, fo
         engine,
         statement,
         hashlib.sha256(body.content.encode()).hexdigest(),
-        _actor(principal),
+        principal.actor,
         as_of=_day(body.as_of),
         tenant=tenant,
     )
@@ -173,13 +173,13 @@ def withdraw_price(
 ) -> Decided:
     """Takes a row of the tenant's own back as never right. What was booked by it stays until it is re-priced."""
     engine, tenant = _writer(service, principal, for_all)
-    row = price_entry.withdraw_row(engine, sku_price_id, _actor(principal), tenant=tenant)
+    row = price_entry.withdraw_row(engine, sku_price_id, principal.actor, tenant=tenant)
     return Decided.model_validate({"rows": [row | {"state": "withdrawn"}]})
 
 
 def _decide(decision: str, body: DecisionBody, service: Service, principal: Principal, for_all: bool) -> Decided:
     engine, tenant = _writer(service, principal, for_all)
-    rows = price_decisions.decide(engine, decision, _actor(principal), body.sku_price_ids, tenant=tenant)
+    rows = price_decisions.decide(engine, decision, principal.actor, body.sku_price_ids, tenant=tenant)
     return Decided.model_validate({"rows": rows})
 
 
@@ -192,10 +192,6 @@ def _writer(service: Service, principal: Principal, for_all: bool) -> tuple[Any,
             "the prices of all tenants are the operator's: `tokencogs serve --operator TENANT` names its tenant"
         )
     return owner_engine(), None
-
-
-def _actor(principal: Principal) -> str:
-    return f"key:{principal.key_id}"
 
 
 def _day(text: str | None) -> date:
