@@ -52,7 +52,7 @@ def start(
         )
     try:
         _run_scripts({**environment, "PGHOST": str(sockets), "PGPORT": str(port)}, scripts)
-    except BaseException:
+    except BaseException:  # Ctrl-C and a test's time limit too: nobody else knows of the process yet
         process.terminate()
         process.wait()
         raise

@@ -72,6 +72,19 @@ def test_a_change_makes_the_reader_ask_anew(address: Address) -> None:
     assert [path for path, _ in Scripted.asked] == ["/v1/keys"] * 3
 
 
+def test_a_change_of_one_reader_leaves_what_another_remembers(address: Address) -> None:
+    one, other = Api(address, "tc_acme_f"), Api(address, "tc_globex_g")
+    other.get("/v1/keys")
+    one.post("/v1/keys", {"scope": "viewer"})
+    other.get("/v1/keys")
+    assert [key for _, key in Scripted.asked] == ["Bearer tc_globex_g", "Bearer tc_acme_f"]
+
+
+def test_0_is_asked_for_and_what_is_empty_is_left_out(address: Address) -> None:
+    asked = Api(address, "tc_acme_h").url("/v1/x", limit=0, model="", filter=[], kind=None)
+    assert asked == "https://api.example.com/v1/x?limit=0"
+
+
 def test_what_is_remembered_ends(address: Address, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "KEPT_SECONDS", -1.0)
     api = Api(address, "tc_acme_d")

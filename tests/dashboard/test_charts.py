@@ -44,6 +44,9 @@ def test_the_axis_of_a_waterfall_begins_at_0_unless_its_steps_are_small() -> Non
     cut = charts.waterfall(rows, "step", "margin", ("a", "100"), ("b", "99"), "USD")
     assert tuple(cut.layout.yaxis.range) == (98.75, 100.25)
     assert cut.layout.yaxis.title.text == "USD, axis cut"
+    rows = [{"step": "users", "margin": "-50"}]
+    half = charts.waterfall(rows, "step", "margin", ("a", "100"), ("b", "50"), "USD")
+    assert half.layout.yaxis.range is None
 
 
 def test_a_waterfall_below_zero_keeps_its_axis() -> None:
@@ -103,6 +106,13 @@ def test_what_lies_beyond_the_measured_range_is_dotted() -> None:
     inside, outside, other = drawn_lines(beyond="beyond")
     assert (list(inside.y), list(outside.y)) == ([200.5, None], [None, 1400.0])
     assert (inside.line.dash, outside.line.dash, other.line.dash) == ("solid", "dot", "dash")
+
+
+def test_a_logarithmic_axis_has_a_tick_at_each_value_that_was_measured() -> None:
+    titles = ("Batch", "Tokens a second")
+    made = charts.lines(GRID, "batch", "tokens_per_second", "context", titles, log=(True, False))
+    assert (made.layout.xaxis.type, made.layout.yaxis.type) == ("log", "linear")
+    assert (list(made.layout.xaxis.tickvals), list(made.layout.xaxis.ticktext)) == ([1.0, 8.0], ["1", "8"])
 
 
 MONTHS: list[dict[str, Any]] = [
@@ -175,13 +185,20 @@ def test_a_distribution_has_bars_from_edge_to_edge_and_losers_inside() -> None:
     every, lost, mark = made.data
     assert (list(every.x), list(every.width), every.offset, list(every.y)) == ([1.0, 2.0], [1.0, 3.0], 0, [5, 3])
     assert (lost.name, list(lost.y)) == ("losing money", [1, 3])
-    assert (list(mark.x), mark.name) == ([3.5, 3.5], "break-even: 3.5")
+    assert (list(mark.x), list(mark.y), mark.name) == ([3.5, 3.5], [0, 5], "break-even: 3.5")
     assert made.layout.xaxis.title.text == "Requests. 7 used nothing"
 
 
 def test_a_sparkline_runs_from_the_lowest_to_the_highest_with_holes() -> None:
     lines = ET.fromstring(drawing(["0", "10", None, "5"]))
     assert [line.get("points") for line in lines] == ["2.0,18.0 32.7,2.0", "94.0,10.0"]
+
+
+@pytest.mark.parametrize(
+    ("values", "points"), [(["5", "10"], "2.0,10.0 94.0,2.0"), (["-5", "5"], "2.0,18.0 94.0,2.0"), (["0"], "2.0,18.0")]
+)
+def test_a_sparkline_stands_on_0_unless_it_goes_below(values: list[str], points: str) -> None:
+    assert [line.get("points") for line in ET.fromstring(drawing(values))] == [points]
 
 
 def test_a_sparkline_says_what_it_shows_to_those_who_hear_it() -> None:
