@@ -35,3 +35,4 @@ def test_what_does_not_fit_or_was_not_measured_says_so() -> None:
     none, beyond = against_context(CURVE, small, [6_000], HOUR)[0], against_context(CURVE, POOL, [9_000], HOUR)[0]
     assert (none.batch, none.output, none.extrapolated) == (None, None, False)
     assert (beyond.batch, beyond.extrapolated) == (64, True)
+    assert [one.extrapolated for one in against_context(CURVE, POOL, [1, 8_192, 8_193], HOUR)] == [False, False, True]

@@ -55,6 +55,7 @@ POINTS = [
     {"kind": "decode", "seconds": 0.03, "batch": 4, "context_sum": 2001},
     {"kind": "decode", "seconds": 0.03, "batch": 4, "context_sum": 800, "ragged": True},
     {"kind": "prefill", "seconds": 0.2, "new": 100},
+    {"kind": "mixed", "seconds": 0.2, "batch": 4, "context_sum": 4000},
 ]
 
 

@@ -15,7 +15,7 @@ from accounting.selfhosted.grid import Grid
 from accounting.selfhosted.pool import Pool
 from accounting.selfhosted.steady import Operating, Targets, operating_point, steady
 from accounting.selfhosted.workload import Workload
-from tests.accounting.selfhosted.by_hand import CURVE, HEADER, POOL, workload
+from tests.accounting.selfhosted.by_hand import CURVE, HEADER, POOL, alone, workload
 from tests.accounting.selfhosted.replay import curve
 from tests.accounting.selfhosted.simulator import H200_8B, Replica, poisson
 
@@ -65,8 +65,8 @@ def test_a_first_token_is_that_of_the_95th_percentile_of_the_prompts() -> None:
     """21 prompts of 100 to 2,100 tokens: the 20th has 2,000: 0.005 + 0.04 + 0.002 in a step of its own."""
     new = np.arange(100, 2_200, 100, dtype=np.int64)
     lengths = Workload(new, np.zeros(21, np.int64), np.full(21, 101, np.int64))
-    alone = replace(POOL, order="prefill_first", token_budget=4_096)
-    assert steady(CURVE, alone, lengths, 10).ttft_seconds == pytest.approx(0.047, rel=1e-12)
+    apart = replace(POOL, order="prefill_first", token_budget=4_096)
+    assert steady(CURVE, apart, lengths, 10).ttft_seconds == pytest.approx(0.047, rel=1e-12)
 
 
 def test_experts_are_touched_by_all_tokens_of_the_step() -> None:
@@ -139,6 +139,11 @@ def test_changed_workloads_keep_what_they_do_not_change() -> None:
         one.with_hit_share(Fraction(3, 2))
     with pytest.raises(InvalidInput, match="uncached_input_tokens=0"):
         workload(new=0)
+
+
+def test_a_prompt_found_whole_computes_its_last_token() -> None:
+    found = Workload.of(alone(context=1_500, cached=1_500), np.array([0]))
+    assert [found.uncached_input_tokens[0], found.cached_tokens[0], found.output_tokens[0]] == [1, 1_499, 101]
 
 
 def test_long_answers_count_by_their_steps() -> None:

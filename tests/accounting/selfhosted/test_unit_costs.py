@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -38,6 +39,20 @@ def test_tokens_cost_their_own_work_and_their_part_of_the_step() -> None:
     assert found.cached_input.tolist() == [1e-8]
 
 
+def test_a_prompt_in_two_chunks_pays_two_steps_and_reads_the_first_one_again() -> None:
+    """509 tokens a step beside 9 decoding ones: chunks of 500; (0.0205 + 500 * 1e-8 + 2 * 0.0005) / 1,000."""
+    found = token_seconds(CURVE, np.array([10.0]), np.array([1_000.0]), 509)
+    assert found.uncached_input == pytest.approx([0.000021505], rel=1e-12)
+
+
+def test_experts_are_shared_by_the_tokens_of_the_step() -> None:
+    """10 tokens touch 8 * (1 - 0.75^10) of 8 experts, 9 and a prompt of 1,000 all of them."""
+    moe = replace(CURVE, e=1e-4, experts=8, experts_per_token=2)
+    found = token_seconds(moe, np.array([10.0]), np.array([1_000.0]), 2_048)
+    assert found.output == pytest.approx([0.00061 + 0.8e-4 * (1 - 0.75**10)], rel=1e-12)
+    assert found.uncached_input == pytest.approx([0.000021 + 8e-4 / 1_009], rel=1e-12)
+
+
 def test_a_full_step_is_priced_by_what_the_replica_costs_an_hour() -> None:
     """36 an hour are 0.01 a second: 610 s, 21 s and 0.01 s of a million tokens."""
     found = at_point(CURVE, 10, 1_000, 2_048, Fraction(36))
@@ -63,6 +78,11 @@ def test_a_kind_without_tokens_has_no_cost() -> None:
     assert costs.cached_input is None
     assert costs.uncached_input == Fraction(7_000 * 1_000_000, 1_500)
     assert costs.output == 0
+
+
+def test_in_a_pool_of_decode_steps_output_pays_all() -> None:
+    costs = as_billed(CURVE, 1_000, Spent(2.0, 0.0, 0.0, 1.5, 0.5, 0.0, 200.0, 100.0), 1_000, 500, 100)
+    assert (costs.uncached_input, costs.cached_input, costs.output) == (0, 0, 10_000_000)
 
 
 def test_a_table_does_not_say_what_a_cached_token_costs() -> None:
