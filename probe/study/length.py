@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from probe.curve.architecture import architecture_of
 from probe.engine.models.config import ModelConfig
 from probe.study.frame import Arm, Contrast
 from probe.study.lab import Lab
@@ -34,14 +35,11 @@ def contrasts(lab: Lab) -> list[Contrast]:
 
 def facts(lab: Lab) -> dict[str, Any]:
     """Operations of attention beside those of the weights, for the longest prompt: 4 L H d n^2/2 over 2 w n."""
-    size, config = lab.size, narrow(lab)
-    length = size.long * 7 // 4
-    pairs = 4 * size.layers * size.heads * size.head_dim * length / 2
-    layer = (
-        2 * size.hidden * size.head_dim * (size.heads + config.num_key_value_heads)
-        + 3 * size.hidden * config.intermediate_size
-    )
-    return {f"attention's share of a prompt of {length}": round(pairs / (pairs + 2 * size.layers * layer), 3)}
+    length = lab.size.long * 7 // 4
+    shape = architecture_of("narrow", narrow(lab))
+    pairs = shape.flops(0, length / 2)
+    weights = 2 * (shape.attention_parameters + shape.layers * shape.expert_parameters)
+    return {f"attention's share of a prompt of {length}": round(pairs / (pairs + weights), 3)}
 
 
 def narrow(lab: Lab) -> ModelConfig:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from probe.curve.terms import coverage
 from probe.engine.models.config import ModelConfig, MoeConfig
 from probe.engine.models.shapes import num_parameters
 from probe.study.frame import Arm, Contrast
@@ -37,7 +40,7 @@ def contrasts(lab: Lab) -> list[Contrast]:
 def facts(lab: Lab) -> dict[str, Any]:
     """Parameters, and the experts that a batch is expected to touch: E (1 - (1 - k/E)^T)."""
     _, active, loaded = (num_parameters(config) for config in variants(lab))
-    touched = EXPERTS * (1 - (1 - CHOSEN / EXPERTS) ** lab.size.many)
+    touched = float(coverage(np.asarray(float(lab.size.many)), EXPERTS, CHOSEN))
     return {
         "parameters active, loaded": (active, loaded),
         f"experts touched by {lab.size.many} tokens": round(touched, 2),

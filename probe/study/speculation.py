@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from probe.engine.spec.acceptance import expected_tokens_per_step
 from probe.engine.spec.sampler import SpeculativeSampler
 from probe.engine.spec.synthetic import RandomProposer, SyntheticAcceptance
 from probe.study.frame import Arm, Contrast
@@ -30,13 +31,9 @@ def contrasts(lab: Lab) -> list[Contrast]:
 
 
 def facts(lab: Lab) -> dict[str, Any]:
-    """What a verify step yields: (1 - a^(k + 1)) / (1 - a) tokens (Leviathan et al., arXiv:2211.17192)."""
-    return {f"tokens a step at {rate:.0%}": round(expected_tokens(rate, DRAFTED), 3) for rate in (LOW, 0.5, HIGH)}
-
-
-def expected_tokens(rate: float, drafted: int) -> float:
-    """Tokens a step at an acceptance below 1; all drafts and one more at 1."""
-    return drafted + 1.0 if rate >= 1 else (1 - rate ** (drafted + 1)) / (1 - rate)
+    """What a verify step yields."""
+    rates = (LOW, 0.5, HIGH)
+    return {f"tokens a step at {rate:.0%}": round(expected_tokens_per_step(rate, DRAFTED), 3) for rate in rates}
 
 
 def _seconds_a_token(lab: Lab, rate: float | None) -> float:

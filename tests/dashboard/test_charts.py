@@ -195,9 +195,15 @@ def test_a_sparkline_runs_from_the_lowest_to_the_highest_with_holes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "points"), [(["5", "10"], "2.0,10.0 94.0,2.0"), (["-5", "5"], "2.0,18.0 94.0,2.0"), (["0"], "2.0,18.0")]
+    ("values", "points"),
+    [
+        (["5", "10"], "2.0,10.0 94.0,2.0"),
+        (["-5", "5"], "2.0,18.0 94.0,2.0"),
+        (["-5", "-10"], "2.0,10.0 94.0,18.0"),
+        (["0"], "2.0,18.0"),
+    ],
 )
-def test_a_sparkline_stands_on_0_unless_it_goes_below(values: list[str], points: str) -> None:
+def test_a_sparkline_has_0_in_its_range(values: list[str], points: str) -> None:
     assert [line.get("points") for line in ET.fromstring(drawing(values))] == [points]
 
 

@@ -239,6 +239,34 @@ def test_lines_that_cancel_each_other_are_converted_each(nothing: Euro) -> None:
     assert rows == {"price_list": _dec(["0.00175"]), "reversal": _dec(["-0.00175"])}
 
 
+def test_seats_are_those_who_subscribe_then_or_made_requests(database: Database, euro: Euro, tmp_path: Path) -> None:
+    """9 euros of an account, by the rule stated again on 4 July: the 3rd is xia's and, by a request, vic's; the 4th is yan's alone."""
+    create_tenant(database.owner, "seats", "Seats", billing_currency="EUR")
+    tenant = context(database.app, "seats")
+    put_plan(database.app, tenant, "seat")
+    for user, start, end in (("xia", 1, 4), ("yan", 4, 5), ("zoe", 5, 6)):
+        sold = make_subscription(
+            tenant,
+            user,
+            plan="seat",
+            user_id=user,
+            account_id="co",
+            monthly_price="0",
+            starts_on=date(2026, 7, start),
+            ends_on=date(2026, 7, end),
+        )
+        put_subscription(database.app, tenant, sold)
+    call = event("v", occurred_at="2026-07-03T12:00:00Z", user_id="vic", account_id="co")
+    assert ingest(database.app, tenant, load_book(database.app, "seats"), body([call])).accepted == 1
+    path = tmp_path / "lines.csv"
+    path.write_text(LINES.splitlines()[0] + "\nco,subscription,9,EUR,2026-07-03,2026-07-03,2026-07-05,,co,\n")
+    assert import_lines_csv(database.app, tenant, path).accepted == 1
+    for day in ("2026-07-01", "2026-07-04"):
+        put_account_rule(database.app, tenant, "seats", day)
+    rows = _rows(Euro(database, tenant).report("margin", days=(3, 5)), "user_id", "net_revenue")
+    assert rows == {"vic": _dec(["2.25"]), "xia": _dec(["2.25"]), "yan": _dec(["4.5"])}
+
+
 def test_a_day_without_a_rate_stops_every_margin_report(euro: Euro) -> None:
     for name in ("margin", "plan-profitability", "margin-bridge", "user-margin"):
         with pytest.raises(MissingRate, match="JPY on 2026-0"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -19,8 +20,10 @@ from accounting.reports import ReportQuery, run
 from accounting.reports.pool_diagnosis import OWN_PRICE
 from accounting.reports.pool_what_if import Question, pool_what_if
 from accounting.selfhosted.curve_json import dump_curve
+from accounting.selfhosted.rates import GpuRate
 from accounting.selfhosted.what_if import BEHAVIOUR
 from accounting.storage.curves import record_curve
+from accounting.storage.gpu_rates import record_rate
 from tests.accounting.cli.conftest import runner
 from tests.accounting.ledger.pool_world import PoolWorld, request
 from tests.accounting.selfhosted.worked import CURVE
@@ -126,6 +129,27 @@ def test_other_curves_are_compared_and_say_what_they_change(world: PoolWorld) ->
     assert not any("kernels" in name for name in rows)
     assert [rows[name]["batch"] for name in ("as it is", "contexts twice as long")] == ["2", "1"]
     assert "this pool's prefill + this pool's decode" in rows
+
+
+def test_another_gpus_curve_costs_the_cheapest_rate_in_force_at_the_end(world: PoolWorld) -> None:
+    """From 13:00 on half of the pool's 2.49 is asked; what begins at the end itself, 14:00, is not in force."""
+    for name, price, at in (("dear", "9", 13), ("half", "1.245", 13), ("later", "1", 14)):
+        rate = GpuRate(
+            name,
+            "on_demand",
+            CURVE.header.gpu,
+            "USD",
+            datetime(2026, 10, 1, at, tzinfo=UTC),
+            price_per_hour=Decimal(price),
+            source="test",
+            checked_on=date(2026, 10, 1),
+        )
+        record_rate(world.database.app, world.tenant, rate, "test")
+    query = ReportQuery.parse(HOURS[0], "2026-10-01T14:00:00Z", "UTC")
+    report = run(world.database.app, world.tenant, "pool-diagnosis", query).to_json()
+    [row] = [row for row in section(report, "what_if") if row["setup"].startswith("curve quantised")]
+    assert row["cost_per_hour"] == "1.245"
+    assert OWN_PRICE not in row["notes"]
 
 
 def test_a_pool_whose_model_nobody_sells_says_so(world: PoolWorld) -> None:
@@ -237,7 +261,7 @@ def test_a_forecast_needs_the_replicas_that_its_requests_fill(world: PoolWorld) 
 def test_what_is_asked_changes_that_alone(world: PoolWorld) -> None:
     """A GPU at half the price: half the cost. All prompts found but their last token: 1 * d + f * 999.5 + r * 999 instead of 0.01276."""
     half = answer(world, gpu_hour=Decimal("1.245"))
-    assert half["change_pct"] == "-50"
+    assert (half["change_pct"], half["requests_per_second"]) == ("-50", "0.000556")  # two in the busiest hour
     found = answer(world, hit_share=Decimal(1), itl_ms=100.0)["as_asked"]
     seconds = 0.00002 + 0.000000002 * 999.5 + 0.0000002 * 999 + 0.0312575 + 0.010 * 150 / 8
     assert float(found["cost_per_million"]) == pytest.approx(2.49 / 3_600 * seconds / 0.8 / 1_151 * 1e6, rel=1e-6)

@@ -9,11 +9,12 @@ import pytest
 from sqlalchemy import text
 
 from accounting.pipeline import ingest
-from accounting.reports import ReportQuery, run
+from accounting.reports import Report, ReportQuery, run
 from accounting.storage.engine import transaction
 from accounting.storage.tariffs import load_book
 from accounting.storage.tenants import context, create_tenant
 from accounting.tenant import TenantContext
+from tests.accounting.ledger.pool_world import PoolWorld, request
 from tests.conftest import Database
 from tests.events import body, event
 
@@ -64,8 +65,12 @@ def tenant(database: Database) -> TenantContext:
 
 
 @pytest.fixture(scope="module")
-def checks(database: Database, tenant: TenantContext) -> dict[str, dict[str, Any]]:
-    report = run(database.app, tenant, "quality", ReportQuery.parse("2026-07-01", "2026-08-01", "UTC"))
+def report(database: Database, tenant: TenantContext) -> Report:
+    return run(database.app, tenant, "quality", ReportQuery.parse("2026-07-01", "2026-08-01", "UTC"))
+
+
+@pytest.fixture(scope="module")
+def checks(report: Report) -> dict[str, dict[str, Any]]:
     return {row["check"]: row for row in report.rows}
 
 
@@ -96,3 +101,23 @@ def test_amounts_stand_where_something_is_booked_and_are_unknown_elsewhere(check
 
 def test_shares_are_of_all_calls_of_the_period(checks: dict[str, dict[str, Any]]) -> None:
     assert checks["unpriced"]["share"] == 25  # of a, b, x and the contradiction
+
+
+def test_what_is_booked_in_another_month_is_taken_off(report: Report) -> None:
+    assert [(line.name, line.amount) for line in report.footer] == [("booked_elsewhere", Decimal("-0.0028"))]
+
+
+def test_shares_that_rest_on_estimated_times_are_counted_with_their_cost(database: Database) -> None:
+    """Each of three requests has its 3 s of the 9 in flight, 2.49 * 3 / 3,600; of one the first token's time is not logged."""
+    world = PoolWorld.make(database)
+    world.send(
+        request("a", "10:00:00", None, "10:00:03"),
+        request("b", "10:10:00", "10:10:01", "10:10:03"),
+        request("c", "10:20:00", "10:20:01", "10:20:03"),
+    )
+    world.bill("2.49", "01T10")
+    world.settle()
+    october = ReportQuery.parse("2026-10-01", "2026-11-01", "UTC")
+    [row] = [row for row in run(database.app, world.tenant, "quality", october).rows if row["check"] == "estimated"]
+    assert row["events"] == 1
+    assert row["booked_amount"] == pytest.approx(Decimal("0.002075"), abs=Decimal("1e-14"))

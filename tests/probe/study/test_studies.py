@@ -13,7 +13,7 @@ from click.testing import CliRunner  # noqa: E402
 
 from probe.cli import probe  # noqa: E402
 from probe.engine.models.shapes import num_parameters  # noqa: E402
-from probe.study import attention, chunked_prefill, length, moe, paging, speculation  # noqa: E402
+from probe.study import attention, batching, chunked_prefill, length, moe, paging, speculation  # noqa: E402
 from probe.study.errors import StudyRefused  # noqa: E402
 from probe.study.frame import Result  # noqa: E402
 from probe.study.lab import Lab  # noqa: E402
@@ -81,6 +81,34 @@ def test_a_mixture_uses_what_the_dense_model_has_and_holds_what_the_wide_one_has
     assert num_parameters(mixture) - num_parameters(loaded) == 4 * 8 * 512
 
 
+def test_experts_touched_by_hand() -> None:
+    """Sixteen tokens of two of eight experts each: 8 * (1 - 0.75^16) = 7.92."""
+    assert moe.facts(lab("cpu"))["experts touched by 16 tokens"] == 7.92
+
+
+def test_a_straight_line_s_middle_is_half_of_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lengths 12, 48 and 84 are in even steps; a second a token makes both arms alike: 96, and 4 * (97 + 1) with the new token of each."""
+    monkeypatch.setattr(Lab, "step", lambda _, __, parts: lambda: float(sum(new + cached for new, cached in parts)))
+    prompts, steps = length.contrasts(lab())
+    assert prompts.name == "a prompt of 12, 48, 84 tokens"
+    assert (prompts.a.measure(), prompts.b.measure()) == (96, 96)
+    assert (steps.a.measure(), steps.b.measure()) == (392, 392)
+
+
+def test_a_token_of_a_full_batch_is_its_share_of_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of 8 s: a token of four takes 2 s, one alone 8."""
+    monkeypatch.setattr(Lab, "step", lambda *_: lambda: 8.0)
+    tokens, _ = batching.contrasts(lab())
+    assert (tokens.a.measure(), tokens.b.measure()) == (2, 8)
+
+
+def test_a_drafted_answer_s_seconds_are_shared_by_the_tokens_after_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen seconds for eight tokens."""
+    monkeypatch.setattr(speculation, "drained", lambda _: 16.0)
+    high, low = speculation.contrasts(lab())
+    assert [arm.measure() for arm in (high.a, high.b, low.a, low.b)] == [2, 2, 2, 2]
+
+
 def test_slots_wasted_by_hand() -> None:
     """Lengths 16 and 17 hold one and two pages: 33 of 48; reserved at 64 each, 33 of 128."""
     assert paging.wasted([16, 17], 16) == pytest.approx(15 / 48)
@@ -88,9 +116,12 @@ def test_slots_wasted_by_hand() -> None:
 
 
 def test_tokens_a_verify_step_by_hand() -> None:
-    """Half of each draft kept: 1 + 1/2 + 1/4 + 1/8 + 1/16 of a token."""
-    assert speculation.expected_tokens(0.5, 4) == pytest.approx(1.9375)
-    assert speculation.expected_tokens(1.0, 4) == 5
+    """Half of each draft kept: 1 + 1/2 + 1/4 + 1/8 + 1/16 of a token, to three places; a tenth: 1.1111, nine tenths: 0.40951 / 0.1."""
+    assert speculation.facts(lab()) == {
+        "tokens a step at 10%": 1.111,
+        "tokens a step at 50%": 1.938,
+        "tokens a step at 90%": 4.095,
+    }
 
 
 def test_a_prompt_in_chunks_leaves_those_who_decode_their_place_in_each_step() -> None:

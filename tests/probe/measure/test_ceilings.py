@@ -1,0 +1,35 @@
+"""Against which ceilings is a device held?"""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
+
+from probe.measure import ceilings  # noqa: E402
+from probe.measure.ceilings import Measured, measure_ceilings, nominal_peaks  # noqa: E402
+
+
+def test_bytes_are_those_read_and_operations_two_a_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two MiB in half a second; 8 x 8 x 8 products, 1,024 operations, in half a second."""
+    monkeypatch.setattr(ceilings, "_best", lambda *_: 0.5)
+    found = measure_ceilings(torch.device("cpu"), torch.float32, megabytes=2, width=8)
+    assert found == Measured(measured_bytes_per_second=4 * 2**20, measured_flops=2048.0)
+
+
+@pytest.mark.parametrize(("name", "peaks"), [
+    ("NVIDIA H200", (4.8e12, 989e12)),
+    ("NVIDIA H200 NVL", (4.8e12, 835e12)),
+    ("NVIDIA GH200 480GB", None),
+    ("NVIDIA H100 80GB HBM3", (3.35e12, 989e12)),
+    ("NVIDIA H100 PCIe", (2.0e12, 756e12)),
+    ("NVIDIA H100 NVL", (3.9e12, 835e12)),
+    ("NVIDIA A100-SXM4-80GB", (2.039e12, 312e12)),
+    ("NVIDIA A100 80GB PCIe", (1.935e12, 312e12)),
+    ("NVIDIA A100-SXM4-40GB", (1.555e12, 312e12)),
+    ("NVIDIA L40S", (0.864e12, 362e12)),
+    ("NVIDIA L4", None),
+])  # fmt: skip
+def test_a_device_has_the_peaks_of_its_own_data_sheet(name: str, peaks: tuple[float, float] | None) -> None:
+    assert nominal_peaks(name, "bfloat16") == peaks
+    assert nominal_peaks(name, "float32") is None
