@@ -15,6 +15,7 @@ from accounting.usage.classes import PRICED_CLASSES, UNIT_CLASSES
 
 TOKENS = "tokens"
 """Stands for all classes that are priced per million tokens."""
+TOKEN_CLASSES = frozenset(PRICED_CLASSES) - frozenset(UNIT_CLASSES)
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Uplift:
         token_classes: whose prices are multiplied; the others keep theirs in the region too.
         multiplier: decimal text; "1.1" is 10 % more.
         effective_from, effective_until: UTC, half-open; None: as long as the base row.
+        checked_on: when someone compared it with the seller's page; None where the source does not say.
     """
 
     seller: str
@@ -36,7 +38,7 @@ class Uplift:
     effective_from: datetime | None
     effective_until: datetime | None
     source: str
-    checked_on: date
+    checked_on: date | None
 
     def __post_init__(self) -> None:
         if parse_amount(self.multiplier, "multiplier") <= 0:
@@ -88,11 +90,7 @@ def _at_region(row: Tariff, uplift: Uplift) -> Tariff | None:
     start, end = max(starts, default=None), min(ends, default=None)
     if start is not None and end is not None and end <= start:
         return None
-    prices, texts = dict(row.prices), dict(row.price_texts)
-    for token_class in uplift.token_classes & row.prices.keys():
-        step, scale = (1_000, PRICE_SCALE + 3) if token_class in UNIT_CLASSES else (1, PRICE_SCALE)
-        price = exact_product([Decimal(format_scaled(row.prices[token_class], scale)), Decimal(uplift.multiplier)])
-        prices[token_class], texts[token_class] = round_unit_price(price, token_class) * step, format_plain(price)
+    prices, texts = multiplied_prices(row, uplift.token_classes, uplift.multiplier)
     return replace(
         row,
         region=uplift.region,
@@ -104,10 +102,22 @@ def _at_region(row: Tariff, uplift: Uplift) -> Tariff | None:
     )
 
 
+def multiplied_prices(
+    row: Tariff, token_classes: frozenset[str], multiplier: str
+) -> tuple[dict[str, int], dict[str, str]]:
+    """A row's prices, those of the named classes times the multiplier, rounded half to even once, and their unrounded texts."""
+    prices, texts = dict(row.prices), dict(row.price_texts)
+    for token_class in token_classes & row.prices.keys():
+        step, scale = (1_000, PRICE_SCALE + 3) if token_class in UNIT_CLASSES else (1, PRICE_SCALE)
+        price = exact_product([Decimal(format_scaled(row.prices[token_class], scale)), Decimal(multiplier)])
+        prices[token_class], texts[token_class] = round_unit_price(price, token_class) * step, format_plain(price)
+    return prices, texts
+
+
 def _classes(text: str) -> frozenset[str]:
     named = set(text.split())
     if TOKENS in named:
-        named |= set(PRICED_CLASSES) - set(UNIT_CLASSES)
+        named |= TOKEN_CLASSES
     return frozenset(named - {TOKENS})
 
 

@@ -20,7 +20,8 @@ class Use(NamedTuple):
     Attributes:
         use: `price` of a token; `unit` price of one counted thing; `withhold`: it makes the class (`*`: all) something an event can't
             tell; `other_meter`: the class is sold by another meter, so it stays without a price unless a token price stands too;
-            `apart`: a meter or a condition of its own that no event carries, named and left; `known`: repeats another key.
+            `apart`: a meter or a condition of its own that no event carries, named and left; `known`: repeats another
+            key, or is read as a multiplier (litellm_multipliers.py).
     """
 
     use: str

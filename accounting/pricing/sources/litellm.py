@@ -18,6 +18,7 @@ from accounting.errors import InvalidInput
 from accounting.money import format_plain
 from accounting.pricing.data_files import seller_names
 from accounting.pricing.sources.keys import APART, KNOWN, OTHER_METER, PRICE, UNIT, UNKNOWN, WITHHOLD, read, uses
+from accounting.pricing.sources.litellm_multipliers import multiplied, unknown_conditions
 from accounting.pricing.sources.statement import ClassPrices, SourceFindings, Statement, is_free
 from accounting.pricing.tariff import DEFAULT_TIER, Alias, Tariff
 from accounting.usage.classes import UNIT_CLASSES
@@ -29,6 +30,7 @@ _TIERS = {
     "priority": "priority",
     "ultrafast": "ultrafast",
     "balanced": "balanced",
+    "decisions": "decisions",
 }
 _KEY = re.compile(rf"(?P<base>.+?)(?:_above_(?P<thousands>\d+)k_tokens)?(?:_(?P<tier>{'|'.join(_TIERS)}))?")
 _PRICE_WORDS = ("cost", "pricing", "multiplier")
@@ -57,7 +59,14 @@ def read_table(content: bytes, source_version: str) -> Statement:
         if seller is None:
             findings.models[model] = "litellm_provider is not stated"
             continue
-        made = list(_rows(seller, model, entry, source_version, findings))
+        if why := _withheld().get(model):
+            findings.models[model] = why
+            continue
+        if unknown := unknown_conditions(entry):
+            findings.withheld.add((model, "*", unknown[0]))
+            findings.models[model] = f"{unknown[0]} may change its prices"
+            continue
+        made = multiplied(list(_rows(seller, model, entry, source_version, findings)), entry)
         if not made and model not in findings.models:
             findings.models[model] = "states no price of a token that can be held"
         findings.free |= {model for row in made if is_free(row)}
@@ -106,6 +115,12 @@ def _providers() -> dict[str, str]:
     return {row["provider"]: row["seller"] for row in read("litellm_providers.csv")}
 
 
+@cache
+def _withheld() -> dict[str, str]:
+    """Model -> why what the table says of it is not what a call costs."""
+    return {row["model"]: row["why"] for row in read("litellm_withheld.csv")}
+
+
 def _rows(
     seller: str, model: str, entry: Mapping[str, Any], version: str, findings: SourceFindings
 ) -> Iterator[Tariff]:
@@ -127,7 +142,7 @@ def _rows(
 def _is_price(key: str, value: object) -> bool:
     if key == _SEARCH or value is None:
         return False
-    return any(word in key for word in _PRICE_WORDS)
+    return key in uses(SOURCE) or any(word in key for word in _PRICE_WORDS)
 
 
 def _reached(stated: Mapping[Key, Any], above: int) -> dict[str, Any]:
