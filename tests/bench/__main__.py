@@ -1,6 +1,6 @@
 """`python -m tests.bench [NAME ...]`: one JSON object of figures, each a ratio against a baseline of the same run.
 
-Names: pricing, ingest, wire, reports, plans, reprice, selfhosted, sweep, http, dashboard; all when none is given.
+Names: pricing, ingest, wire, reports, plans, reprice, contracts, selfhosted, sweep, http, dashboard; all when none is given.
 """
 
 from __future__ import annotations
@@ -11,7 +11,19 @@ import platform
 import sys
 from datetime import UTC, datetime
 
-NAMES = ("pricing", "ingest", "wire", "reports", "plans", "selfhosted", "reprice", "sweep", "http", "dashboard")
+NAMES = (
+    "pricing",
+    "ingest",
+    "wire",
+    "reports",
+    "plans",
+    "selfhosted",
+    "reprice",
+    "contracts",
+    "sweep",
+    "http",
+    "dashboard",
+)
 
 
 def main(names: list[str]) -> None:

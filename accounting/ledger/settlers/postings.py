@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
@@ -22,8 +22,7 @@ COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
 KIND = "contract_month"
 
 
-@dataclass(frozen=True, order=True)
-class Place:
+class Place(NamedTuple):
     """Where a posting belongs: one line of one part of a contract.
 
     Attributes:
@@ -62,7 +61,7 @@ _BOOKED = text(
     f"""
     SELECT subject_id, policy, reason, category, seller, billing_currency, charge_period_start, coalesce(user_id, '') AS user_id,
            coalesce(account_id, '') AS account_id, purpose, model, count(*) AS lines,
-           {", ".join(f"coalesce(sum({name}), 0) AS {name}" for name in COSTS)}
+           {", ".join(f"(coalesce(sum({name}), 0) * 1e{MINOR_SCALE})::numeric(60, 0)::text AS {name}" for name in COSTS)}
     FROM charges WHERE tenant = :tenant AND subject_kind = '{KIND}'
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     """
@@ -84,8 +83,8 @@ def read_booked(connection: Connection, context: TenantContext) -> Booked:
     for row in connection.execute(_BOOKED, {"tenant": context.tenant}):
         group = Group(row.charge_period_start, row.user_id, row.account_id, row.purpose, row.model)
         place = Place(row.subject_id, row.policy, row.reason, row.category, row.seller, row.billing_currency, group)
-        costs = [_minor(getattr(row, name)) for name in COSTS]
-        add(amounts, place, (costs[0], costs[1], costs[2], costs[3]))
+        held = (int(row.list_cost), int(row.contracted_cost), int(row.effective_cost), int(row.billed_cost))
+        add(amounts, place, held)
         lines[row.subject_id] += row.lines
     return Booked(amounts, dict(lines))
 
@@ -93,10 +92,9 @@ def read_booked(connection: Connection, context: TenantContext) -> Booked:
 def lines(target: Postings, booked: Booked) -> Iterator[NewCharge]:
     """The lines that bring what is booked to the target, in the order of their places; ids count the lines of a subject."""
     numbers: defaultdict[str, int] = defaultdict(int, booked.lines)
-    for place in sorted({*target, *booked.amounts}):
+    places = {*target, *booked.amounts}
+    for place in sorted(one for one in places if target.get(one, NOTHING) != booked.amounts.get(one, NOTHING)):
         wanted, held = target.get(place, NOTHING), booked.amounts.get(place, NOTHING)
-        if wanted == held:
-            continue
         numbers[place.subject_id] += 1
         listed, contracted, effective, billed = (from_minor(new - old) for new, old in zip(wanted, held, strict=True))
         yield NewCharge(
@@ -121,7 +119,3 @@ def lines(target: Postings, booked: Booked) -> Iterator[NewCharge]:
             effective_cost=effective,
             billed_cost=billed,
         )
-
-
-def _minor(amount: Decimal) -> int:
-    return int(amount.scaleb(MINOR_SCALE))
