@@ -54,8 +54,8 @@ class Matcher:
         providers = self._columns[0]
         sellers = [self._book.names.seller(texts[0]) for texts in providers.texts]
         distinct = sorted({seller for seller in sellers if seller is not None})
-        place = np.array([-1 if seller is None else distinct.index(seller) for seller in sellers], np.int32)
-        codes = place.take(providers.codes)
+        place = np.array([-1 if seller is None else distinct.index(seller) for seller in sellers], np.int16)
+        codes = place.take(providers.codes, mode="clip")
         indices = pa.array(codes, mask=codes < 0 if None in sellers else None)
         return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()), safe=False)
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from accounting.pricing.compiled.names_kernel import ENTRY, FIRST_ROW, HASH, encode_names
+from accounting.pricing.compiled.names_kernel import ENTRY, FIRST_ROW, HASH, LONG, encode_names
 from accounting.pricing.compiled.tables import read_only
 from accounting.pricing.compiled.text import shift_of, slots_for
 
@@ -53,10 +53,15 @@ def combinations(columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int32], li
         slots = slots_for(entries, known, ENTRY, HASH)
 
 
-def _text(column: pa.Array) -> tuple[Array, Array]:
-    """Bytes, at least eight, and offsets of the column's rows."""
+def _text(column: pa.Array) -> tuple[Array, Array, Array]:
+    """Bytes, a copy of the last `LONG` of them with as many zeros behind (zeros before, where there are fewer), and offsets."""
     _, offsets, data = column.buffers()
     bytes_ = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    if bytes_.size < 8:
-        bytes_ = np.concatenate([bytes_, np.zeros(8, np.uint8)])
-    return read_only(bytes_), read_only(np.frombuffer(offsets, np.int32)[column.offset :][: len(column) + 1])
+    end = np.zeros(2 * LONG, np.uint8)
+    last = bytes_[-LONG:]
+    end[LONG - last.size : LONG] = last
+    return (
+        read_only(bytes_),
+        read_only(end),
+        read_only(np.frombuffer(offsets, np.int32)[column.offset :][: len(column) + 1]),
+    )

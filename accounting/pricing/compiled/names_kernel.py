@@ -1,20 +1,18 @@
 """Which combination of provider, model and tier does each row of three text columns hold? One pass, one look-up a row.
 
-Three look-ups cost more than one over all bytes. A text of at most 16 bytes is two words, from its start and from its end - 8; one
-of at most 32 is four; of a longer model's name what lies between is compared further on as well. A text shorter than 8 bytes is one
-masked word twice; null has the length 255. The lengths and words of all three together are the combination, so that equal entries
-are equal texts; the hash only says where to look.
+Three look-ups cost more than one over all bytes. A text is one vector, without a branch on its length: 16 bytes of a provider or a
+tier, the first 64 of a model's name, zero beyond the text's end; what is longer is compared further on as well. Null has the length
+255. Vectors and lengths together are the combination, so that equal entries are equal texts; the hash only says where to look.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, models, register_model
 
 from accounting.pricing.compiled.jit import column, compiled
 
@@ -24,45 +22,150 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 ENTRY = 16
-"""Words of an entry: provider 2, tier 2, model 4, then these."""
-LENGTHS, MODEL_AT, FIRST_ROW, HASH = 8, 9, 10, 11
+"""Words of an entry, two cache lines: model 8, provider 2, tier 2, then these."""
+LENGTHS, MODEL_AT, FIRST_ROW, HASH = 12, 13, 14, 15
 SHORT = 16
 """Most bytes of a provider and of a tier."""
+LONG = 64
+"""Most bytes of a model's name in its vector."""
+
+_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
+_FACTORS = (
+    0x9E3779B97F4A7C15,
+    0xC2B2AE3D27D4EB4F,
+    0x165667B19E3779F9,
+    0x85EBCA77C2B2AE63,
+    0xD6E8FEB86659FD93,
+    0xFF51AFD7ED558CCD,
+    0xBF58476D1CE4E5B9,
+    0x94D049BB133111EB,
+    0xC4CEB9FE1A85EC53,
+    0x9FB21C651E98DF25,
+    0xA0761D6478BD642F,
+    0xE7037ED1A0B428DB,
+)
+
+
+class _Vector(types.Type):  # type: ignore[misc]
+    """Bytes in one register."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        super().__init__(f"Vector({size})")
+
+
+@register_model(_Vector)
+class _VectorModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, ir.VectorType(_BYTE, kind.size))
+
+
+def _place(context: Any, builder: Any, kind: Any, array: Any, at: Any, size: int) -> Any:
+    """Where a vector of bytes lies in an array, from an element on."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [at]), ir.VectorType(_BYTE, size).as_pointer())
+
+
+def _loader(size: int) -> Any:
+    @intrinsic  # type: ignore[untyped-decorator]
+    def load(_context: Any, data: Any, at: Any, within: Any) -> Any:
+        """`size` bytes from a place on, of which the first `within` count and the others are zero."""
+
+        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            vector = builder.load(_place(context, builder, signature.args[0], values[0], values[1], size))
+            vector.align = 1
+            lane = ir.Constant(ir.VectorType(_BYTE, size), list(range(size)))
+            one = builder.insert_element(
+                ir.Constant(lane.type, ir.Undefined), builder.trunc(values[2], _BYTE), ir.Constant(ir.IntType(32), 0)
+            )
+            every = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), size), [0] * size))
+            return builder.select(builder.icmp_unsigned("<", lane, every), vector, ir.Constant(lane.type, [0] * size))
+
+        return _Vector(size)(data, at, within), build
+
+    return load
+
+
+_short, _long = _loader(SHORT), _loader(LONG)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _mixed(_context: Any, first: Any, second: Any, third: Any) -> Any:
+    """Sum of the words of three vectors, each times its own odd factor."""
+
+    def build(_: Any, builder: Any, signature: Any, values: Any) -> Any:
+        sums, used = [], 0
+        for kind, value in zip(signature.args, values, strict=True):
+            words = kind.size // 8
+            wide = ir.VectorType(_WORD, words)
+            factors = ir.Constant(wide, list(_FACTORS[used : used + words]))
+            total, used = builder.mul(builder.bitcast(value, wide), factors), used + words
+            while words > 2:
+                words //= 2
+                low, high = (
+                    ir.Constant(ir.VectorType(ir.IntType(32), words), list(range(at, at + words))) for at in (0, words)
+                )
+                total = builder.add(
+                    builder.shuffle_vector(total, total, low), builder.shuffle_vector(total, total, high)
+                )
+            sums.append(total)
+        total = builder.add(builder.add(sums[0], sums[1]), sums[2])
+        return builder.add(*(builder.extract_element(total, ir.Constant(ir.IntType(32), at)) for at in (0, 1)))
+
+    return types.uint64(first, second, third), build
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _unlike(_context: Any, vector: Any, words: Any, at: Any) -> Any:
+    """Which words of a vector are not what lies in an array from a place on, as bits."""
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        size = signature.args[0].size
+        known = builder.load(_place(context, builder, signature.args[1], values[1], values[2], size))
+        known.align = 8
+        wide = ir.VectorType(_WORD, size // 8)
+        unlike = builder.icmp_unsigned("!=", builder.bitcast(values[0], wide), builder.bitcast(known, wide))
+        return builder.zext(builder.bitcast(unlike, ir.IntType(size // 8)), _WORD)
+
+    return types.uint64(vector, words, at), build
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _keep(_context: Any, vector: Any, words: Any, at: Any) -> Any:
+    """Writes a vector to an array of words from a place on."""
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        size = signature.args[0].size
+        written = builder.store(values[0], _place(context, builder, signature.args[1], values[1], values[2], size))
+        written.align = 8
+        return context.get_dummy_value()
+
+    return types.void(vector, words, at), build
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def _word(_context: Any, data: Any, at: Any) -> Any:
     """The eight bytes of a byte array from a place on, which need not be a multiple of eight."""
 
-    def load(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, values[0])
-        place = builder.gep(builder.bitcast(array.data, ir.IntType(8).as_pointer()), [values[1]])
-        word = builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()))
+        place = builder.gep(builder.bitcast(array.data, _BYTE.as_pointer()), [values[1]])
+        word = builder.load(builder.bitcast(place, _WORD.as_pointer()))
         word.align = 1
         return word
 
-    return types.uint64(data, at), load
-
-
-@numba.njit(inline="always")  # type: ignore[untyped-decorator]
-def _ends(data: Array, size: Any, low: Any, within: Any) -> tuple[Any, Any]:
-    """First and last word of a text; none reads beyond the end of all bytes."""
-    one, eight = np.uint64(1), np.uint64(8)
-    keep = ~np.uint64(0) if within >= eight else (one << (within << np.uint64(3))) - one
-    if low + eight <= size:
-        last = within - eight if within > eight else np.uint64(0)
-        return _word(data, low) & keep, _word(data, low + last) & keep
-    back = low + eight - size
-    only = (_word(data, size - eight) >> (back << np.uint64(3))) & keep if back < eight else np.uint64(0)
-    return only, only
+    return types.uint64(data, at), build
 
 
 def _kernel(  # noqa: PLR0912, PLR0915 - a call for each row would cost more than what it does
     provider: Array,
+    provider_end: Array,
     provider_offsets: Array,
     model: Array,
+    model_end: Array,
     model_offsets: Array,
     tier: Array,
+    tier_end: Array,
     tier_offsets: Array,
     tier_valid: Array,
     tier_valid_from: int,
@@ -75,6 +178,7 @@ def _kernel(  # noqa: PLR0912, PLR0915 - a call for each row would cost more tha
     codes: Array,
 ) -> tuple[int, int, int]:
     one, eight = np.uint64(1), np.uint64(8)
+    short, long = np.uint64(SHORT), np.uint64(LONG)
     mask, capacity = np.uint64(slots.size - 1), np.uint64(entries.size // ENTRY)
     known, shift = np.uint64(count), np.uint64(spare_bits)
     provider_size, model_size, tier_size = np.uint64(provider.size), np.uint64(model.size), np.uint64(tier.size)
@@ -83,7 +187,11 @@ def _kernel(  # noqa: PLR0912, PLR0915 - a call for each row would cost more tha
         row = np.uint64(at)
         low = np.uint64(provider_offsets[row])
         provider_length = np.uint64(provider_offsets[row + one]) - low
-        provider0, provider1 = _ends(provider, provider_size, low, provider_length)
+        provider_text = (
+            _short(provider, low, provider_length)
+            if low + short <= provider_size
+            else _short(provider_end, low + long - provider_size, provider_length)
+        )
         low = np.uint64(tier_offsets[row])
         within = np.uint64(tier_offsets[row + one]) - low
         tier_length = within
@@ -92,31 +200,25 @@ def _kernel(  # noqa: PLR0912, PLR0915 - a call for each row would cost more tha
             present = np.uint64(tier_valid[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7))) & one
             within = within * present
             tier_length = within | ((present - one) & np.uint64(255))
-        tier0, tier1 = _ends(tier, tier_size, low, within)
-        if provider_length > np.uint64(SHORT) or within > np.uint64(SHORT):
+        tier_text = (
+            _short(tier, low, within) if low + short <= tier_size else _short(tier_end, low + long - tier_size, within)
+        )
+        if provider_length > short or within > short:
             return at, int(known), -1  # To be looked up column by column.
         low = np.uint64(model_offsets[row])
         length = np.uint64(model_offsets[row + one]) - low
-        model0, model3 = _ends(model, model_size, low, length)
-        model1 = model2 = np.uint64(0)
-        if length > np.uint64(16):
-            model1 = _word(model, low + eight)
-            model2 = _word(model, low + min(np.uint64(16), length - eight))
-        lengths = length << np.uint64(16) | provider_length << np.uint64(8) | tier_length
-        mixed = (
-            (model0 + lengths) * np.uint64(0x9E3779B97F4A7C15)
-            + model1 * np.uint64(0xC2B2AE3D27D4EB4F)
-            + model2 * np.uint64(0x165667B19E3779F9)
-            + model3 * np.uint64(0x85EBCA77C2B2AE63)
-            + (provider0 + (provider1 << one)) * np.uint64(0xD6E8FEB86659FD93)
-            + (tier0 + (tier1 << one)) * np.uint64(0xFF51AFD7ED558CCD)
+        model_text = (
+            _long(model, low, min(length, long))
+            if low + long <= model_size
+            else _long(model_end, low + long - model_size, length)
         )
-        is_long = length > np.uint64(32)
+        lengths = length << np.uint64(16) | provider_length << np.uint64(8) | tier_length
+        mixed = _mixed(model_text, provider_text, tier_text) + lengths * np.uint64(0x8EBC6AF09C88C6E3)
+        is_long = length > long
         if is_long:
-            for place in range(24, length - eight, 8):
-                mixed = (mixed ^ (mixed >> np.uint64(29)) ^ _word(model, low + np.uint64(place))) * np.uint64(
-                    0xBF58476D1CE4E5B9
-                )
+            for place in range(LONG, length, 8):
+                word = _word(model, low + min(np.uint64(place), length - eight))
+                mixed = (mixed ^ (mixed >> np.uint64(29)) ^ word) * np.uint64(0xBF58476D1CE4E5B9)
         mixed >>= np.uint64(32)  # Only the upper bits of products depend on all bits of the factors.
         slot = mixed >> shift
         while True:
@@ -126,29 +228,26 @@ def _kernel(  # noqa: PLR0912, PLR0915 - a call for each row would cost more tha
                     return at, int(known), patience
                 slots[slot] = known
                 entry = known * np.uint64(ENTRY)
-                for place, value in enumerate(
-                    (provider0, provider1, tier0, tier1, model0, model1, model2, model3, lengths, low, row, mixed)
-                ):
-                    entries[entry + np.uint64(place)] = value
+                _keep(model_text, entries, entry)
+                _keep(provider_text, entries, entry + eight)
+                _keep(tier_text, entries, entry + np.uint64(10))
+                for place, value in enumerate((lengths, low, row, mixed)):
+                    entries[entry + np.uint64(LENGTHS + place)] = value
                 codes[row] = known
                 known += one
                 break
             entry = np.uint64(code) * np.uint64(ENTRY)
             differs = (
-                (provider0 ^ entries[entry])
-                | (provider1 ^ entries[entry + np.uint64(1)])
-                | (tier0 ^ entries[entry + np.uint64(2)])
-                | (tier1 ^ entries[entry + np.uint64(3)])
-                | (model0 ^ entries[entry + np.uint64(4)])
-                | (model1 ^ entries[entry + np.uint64(5)])
-                | (model2 ^ entries[entry + np.uint64(6)])
-                | (model3 ^ entries[entry + np.uint64(7)])
-                | (lengths ^ entries[entry + np.uint64(8)])
+                _unlike(model_text, entries, entry)
+                | _unlike(provider_text, entries, entry + eight)
+                | _unlike(tier_text, entries, entry + np.uint64(10))
+                | (lengths ^ entries[entry + np.uint64(LENGTHS)])
             )
             if is_long and differs == 0:
-                first = entries[entry + np.uint64(9)]
-                for place in range(24, length - eight, 8):
-                    differs |= _word(model, low + np.uint64(place)) ^ _word(model, first + np.uint64(place))
+                first = entries[entry + np.uint64(MODEL_AT)]
+                for place in range(LONG, length, 8):
+                    further = min(np.uint64(place), length - eight)
+                    differs |= _word(model, low + further) ^ _word(model, first + further)
             if differs == 0:
                 codes[row] = code
                 break
@@ -162,5 +261,5 @@ def _kernel(  # noqa: PLR0912, PLR0915 - a call for each row would cost more tha
 _bytes, _offsets, _whole = column(types.uint8), column(types.int32), types.int64
 _table, _codes = types.Array(types.uint64, 1, "C"), types.Array(types.int32, 1, "C")
 encode_names = compiled(
-    *(_bytes, _offsets) * 3, _bytes, _whole, _whole, _codes, _whole, _table, _whole, _whole, _codes
+    *(_bytes, _bytes, _offsets) * 3, _bytes, _whole, _whole, _codes, _whole, _table, _whole, _whole, _codes
 )(_kernel)

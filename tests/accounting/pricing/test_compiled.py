@@ -177,7 +177,8 @@ def test_three_texts_are_told_apart_in_one_pass(seed: int, monkeypatch: pytest.M
     monkeypatch.setattr(compiled, "LEAST_ROWS", 0)
     random, stem = Random(seed), "häß-名前-" * 9
     models = ["", "\0", *(stem[:n] for n in range(50)), *(f"m{at}" for at in range(6_000))]
-    models += [f"{'x' * size}{end}" for size in (15, 16, 17, 24, 32, 33, 64) for end in ("", "y", "yyyyyyyyz")]
+    models += [f"{'x' * size}{end}" for size in (15, 16, 17, 24, 32, 33, 63, 64) for end in ("", "y", "yyyyyyyyz")]
+    models += [f"{'x' * 64}{'y' * at}z{'y' * (19 - at)}" for at in range(20)]
     short: list[str] = ["", "\0", "\0\0", "a", "1234567", "12345678", "123456789", "1234567890123456", "é" * 8]
     drawn = [(random.choice(short), random.choice(models), random.choice([*short, None])) for _ in range(30_000)]
     providers, names, tiers = map(list, zip(*drawn, strict=True))
