@@ -30,12 +30,12 @@ demo: $(if $(PROBE),$(VENV)/.dev,$(VENV)/.demo)
 	@$(BIN)/tokencogs demo $(DEMO)
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -n $(WORKERS) -m "not slow and not bench"
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not bench"
 
 test-pg15: $(VENV)/.dev
 	@if [ -x $(PG15)/postgres ]; then \
 	  echo "storage tests on $$($(PG15)/postgres --version)"; \
-	  TOKENCOGS_PG_BIN=$(PG15) $(BIN)/pytest -n $(WORKERS) -m "storage and not one_server and not slow and not bench"; \
+	  TOKENCOGS_PG_BIN=$(PG15) $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "storage and not one_server and not slow and not bench"; \
 	else \
 	  echo "no PostgreSQL 15 in $(PG15): the storage tests ran on the embedded server only"; \
 	fi
