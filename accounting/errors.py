@@ -37,7 +37,8 @@ class MissingRate(InvalidInput):
     def __init__(self, currency: str, on: date, days_back: int) -> None:
         reason = (
             f"no exchange rate is known for {on.isoformat()} or the {days_back} days before it; "
-            "load newer rates with `tokencogs fx import`"
+            "load those of the package with `tokencogs fx import`, newer ones with `tokencogs fx import --file eurofxref-hist.zip`, a file "
+            "that the European Central Bank renews each working day: https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip"
         )
         super().__init__("currency", f"{currency} on {on.isoformat()}", reason)
 

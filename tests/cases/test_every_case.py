@@ -17,7 +17,6 @@ from tests.cases.rows import ANSWERED, rows
 PENDING = {
     "I4": "reconciliation with a provider's bill",
     "K5": "reconciliation with a provider's bill",
-    "K2": "markup on costs",
     "M13": "budgets",
 }
 """Scenario -> the capability it waits for. An id leaves this list with the test that answers it."""

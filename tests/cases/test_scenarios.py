@@ -13,8 +13,10 @@ import pytest
 from accounting.errors import MoneyError, PriceBookError
 from accounting.money import exact_sum, format_minor, format_plain, from_minor, parse_unit_price, split, to_minor
 from accounting.pricing.book import PriceBook
+from accounting.pricing.contract import Contract, PriceRule, Scope
 from accounting.pricing.contracted import contracted_rows
 from accounting.pricing.entry import tariff_from_entry
+from accounting.pricing.layers import rate_layers
 from accounting.pricing.rate import rate
 from accounting.pricing.reasons import REASONS
 from accounting.pricing.tariff import Alias, Tariff
@@ -206,3 +208,32 @@ def test_recurring_revenue_spreads_years_over_months_and_counts_no_comped_seat(c
     found = monthly_recurring(sold)
     assert {plan: format_minor(amount) for plan, amount in found.items()} == expected["by_plan_usd"]
     assert format_minor(sum(found.values())) == expected["mrr_usd"]
+
+
+@cases("K2")
+def test_a_markup_is_taken_on_the_list_price_and_never_on_a_price_already_raised(case_id: str) -> None:
+    """24 for a million, raised by half: 36. Rows that a contract made are refused as its list, so that no price is raised twice."""
+    scenario, expected = row(case_id)["scenario"], row(case_id)["expected"]
+    listed = [Tariff("openrouter", "m", {"uncached_input": int(scenario["real_cost_usd"]) * 10**9})]
+    names = [Alias("openrouter", "m", "m", "case")]
+    since = datetime(2026, 1, 1, tzinfo=UTC)
+    contract = Contract(
+        "k",
+        "t",
+        "openrouter",
+        "USD",
+        since,
+        rules=(PriceRule("markup", "multiplier", Scope(), scenario["markup_factor"]),),
+    )
+    raised, aliases = contracted_rows(listed, names, [contract])
+    event = {
+        "provider": "openrouter",
+        "model": "m",
+        "at": row(case_id)["event_time"],
+        "uncached_input_tokens": 1_000_000,
+    }
+    rated = rate_layers(PriceBook(listed, names), PriceBook(raised, aliases), batch([event]))
+    assert format_minor(int(rated.list_cost[0])) == scenario["real_cost_usd"]
+    assert format_minor(int(rated.contracted_cost[0])) == expected["charge_usd"]
+    with pytest.raises(PriceBookError, match="is a row of t, not of the list"):
+        contracted_rows(raised, aliases, [contract])

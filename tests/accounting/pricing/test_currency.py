@@ -62,6 +62,8 @@ def test_eight_days_back_is_too_old_and_the_error_names_currency_and_day() -> No
     assert str(caught.value).startswith(
         "currency='USD on 2026-07-11': no exchange rate is known for 2026-07-11 or the 7 days"
     )
+    assert "`tokencogs fx import --file eurofxref-hist.zip`" in str(caught.value)
+    assert str(caught.value).endswith("https://www.ecb.europa.eu/stats/eurofxref/eurofxref-hist.zip")
 
 
 def test_only_the_currency_that_lacks_rates_is_named() -> None:
