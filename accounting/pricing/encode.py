@@ -21,11 +21,11 @@ class Codes:
     """A text column as codes.
 
     Attributes:
-        codes: int32, one a row.
+        codes: integers, one a row.
         texts: distinct text of each code; None for null.
     """
 
-    codes: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.signedinteger]
     texts: list[str | None]
 
 

@@ -36,7 +36,7 @@ def rate_layers(list_book: PriceBook, contract_book: PriceBook | None, inp: Rate
 
     answer = rate_planned(contract_book, remembered, inp.occurred_at, inp.quantities, inp.cache_read_known)
     contracted = rated_of(contract_book, answer, matcher.sellers())
-    (places,) = contract_book.is_own.take(contracted.sku_index).nonzero()
+    (places,) = contract_book.is_own.take(contracted.sku_index, mode="wrap").nonzero()
     if not places.size:
         return contracted
     groups = contract_book.groups_in(list_book).take(plan[places] // contract_book.bins) * np.int32(list_book.bins)
@@ -47,20 +47,25 @@ def rate_layers(list_book: PriceBook, contract_book: PriceBook | None, inp: Rate
 def _rated_at(book: PriceBook, inp: RateInput, places: Ints, plan: npt.NDArray[np.int32]) -> Rated:
     """Some of the events, whose place in the book's plan is known."""
     known = None if inp.cache_read_known is None else inp.cache_read_known[places]
-    quantities = {name: column.take(places, mode="clip") for name, column in inp.quantities.items()}
+    memory: Ints = np.empty(
+        (len(inp.quantities), places.size), np.int64
+    )  # One piece, as the system gives large ones faster.
+    columns = zip(inp.quantities.items(), memory, strict=True)
+    quantities = {name: column.take(places, out=counts, mode="clip") for (name, column), counts in columns}
     answer = rate_planned(book, lambda rows, _: plan[rows], inp.occurred_at.take(places), quantities, known)
     return rated_of(book, answer, pa.DictionaryArray.from_arrays(pa.array([], pa.int8()), pa.array([], pa.string())))
 
 
 def _beside(contracted: Rated, listed: Rated, places: Ints, list_book: PriceBook, book: PriceBook) -> Rated:
     cost, sku, known = contracted.list_cost.copy(), contracted.list_sku_price_id.copy(), contracted.list_known
-    known[places] = listed.list_known
+    both = listed.list_known
     if {*list_book.currencies, *book.currencies} != {*book.currencies[:1]}:
         theirs = listed.currency.cast(pa.string()).to_numpy(zero_copy_only=False)
         ours = contracted.currency.cast(pa.string()).to_numpy(zero_copy_only=False)[places]
-        known[places] &= theirs == ours
-    cost[places] = np.where(known[places], listed.list_cost, 0)
-    sku[places] = np.where(known[places], listed.list_sku_price_id, 0)
+        both = both & (theirs == ours)
+    known[places] = both
+    cost[places] = listed.list_cost * both
+    sku[places] = listed.list_sku_price_id * both
     return replace(contracted, list_cost=cost, list_sku_price_id=sku, list_known=known)
 
 

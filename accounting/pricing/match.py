@@ -117,5 +117,5 @@ def _deciding(field: str, column: pa.Array | None, deciding: frozenset[str]) -> 
     distinct: list[str | None] = list(dict.fromkeys([None, *texts]))
     if len(distinct) == 1:
         return None
-    place = np.array([distinct.index(text) for text in texts], np.int32)
-    return Codes(place.take(known.codes), distinct)
+    place = np.array([distinct.index(text) for text in texts], np.int16)
+    return Codes(place.take(known.codes, mode="clip"), distinct)
