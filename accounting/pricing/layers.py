@@ -47,9 +47,8 @@ def rate_layers(list_book: PriceBook, contract_book: PriceBook | None, inp: Rate
 def _rated_at(book: PriceBook, inp: RateInput, places: Ints, plan: npt.NDArray[np.int32]) -> Rated:
     """Some of the events, whose place in the book's plan is known."""
     known = None if inp.cache_read_known is None else inp.cache_read_known[places]
-    memory: Ints = np.empty(
-        (len(inp.quantities), places.size), np.int64
-    )  # One piece, as the system gives large ones faster.
+    # One piece, as the system gives large ones faster.
+    memory: Ints = np.empty((len(inp.quantities), places.size), np.int64)
     columns = zip(inp.quantities.items(), memory, strict=True)
     quantities = {name: column.take(places, out=counts, mode="clip") for (name, column), counts in columns}
     answer = rate_planned(book, lambda rows, _: plan[rows], inp.occurred_at.take(places), quantities, known)

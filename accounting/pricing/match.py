@@ -52,11 +52,13 @@ class Matcher:
     def sellers(self) -> pa.DictionaryArray:
         """The seller of each event as the price list names it, null for an unknown one."""
         providers = self._columns[0]
-        sellers = [self._book.names.seller(texts[0]) for texts in providers.texts]
-        distinct = sorted({seller for seller in sellers if seller is not None})
-        place = np.array([-1 if seller is None else distinct.index(seller) for seller in sellers], np.int16)
+        names = [texts[0] for texts in providers.texts]
+        sellers = {name: self._book.names.seller(name) for name in set(names)}
+        distinct = sorted({seller for seller in sellers.values() if seller is not None})
+        place_of = {seller: place for place, seller in enumerate(distinct)}
+        place = np.array([place_of.get(sellers[name] or "", -1) for name in names], np.int16)
         codes = place.take(providers.codes, mode="clip")
-        indices = pa.array(codes, mask=codes < 0 if None in sellers else None)
+        indices = pa.array(codes, mask=codes < 0 if None in sellers.values() else None)
         return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()), safe=False)
 
     def plan_rows(self, rows: slice, code: Codes32) -> Codes32:
@@ -100,7 +102,7 @@ class Matcher:
         )
         jobs = batch.astype(np.bool_).tolist()
         groups = map(self._book.groups, providers, models, service_tiers, jobs, repeat(self._pairs))
-        return np.stack(list(groups)) * np.int32(self._book.bins)
+        return np.concatenate(list(groups)).reshape(-1, len(self._pairs)) * np.int32(self._book.bins)
 
 
 def _join(code: npt.NDArray[np.signedinteger], count: int, further: npt.NDArray[np.generic]) -> None:
