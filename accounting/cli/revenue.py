@@ -41,10 +41,11 @@ def revenue() -> None:
 def import_(file: Path, form: str, recognition: str, tenant: str | None) -> None:
     """Book the lines of FILE, once each by their ids; what is known stays.
 
-    stripe: JSON or JSON Lines of invoices, credit notes, balance transactions, subscriptions, customers and charges. csv: columns line_id,
-    kind, amount, currency, booked_on and, as needed, starts_on, ends_on, recognition, units, unit, invoice_id, refers_to, customer_id,
-    subscription_id, user_id, account_id, plan; days half-open. What can't be used is named on stderr, the rest is kept, and the exit code
-    is 1.
+    stripe: JSON or JSON Lines of invoices, credit notes, balance transactions, credit grants and their balance transactions, subscriptions,
+    customers and charges. An invoice line with `credit_grant` in its metadata is deferred until those credits are used. csv: columns
+    line_id, kind, amount, currency, booked_on and, as needed, starts_on, ends_on, recognition, units, unit, invoice_id, refers_to,
+    customer_id, subscription_id, user_id, account_id, plan; days half-open. What can't be used is named on stderr, the rest is kept, and
+    the exit code is 1.
     """
     engine = app_engine()
     read = import_stripe if form == "stripe" else import_lines_csv

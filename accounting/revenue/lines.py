@@ -79,6 +79,16 @@ def known_line_ids(connection: Connection, context: TenantContext, ids: Sequence
     return set(connection.execute(query).scalars())
 
 
+def booked_line(connection: Connection, context: TenantContext, line_id: str) -> Line | None:
+    """The line as it was booked, None where there is none."""
+    table = revenue_lines.c
+    query = select(*(table[name] for name in _FIELDS)).where(
+        (table.tenant == context.tenant) & (table.line_id == line_id)
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _line(row)
+
+
 def read_lines(connection: Connection, context: TenantContext, since: datetime, until: datetime) -> list[Line]:
     """Lines that may earn something in [since, until), each with its owner as far as it is known.
 

@@ -10,11 +10,13 @@ import msgspec
 from sqlalchemy import Connection, Engine
 
 from accounting.errors import InvalidInput
-from accounting.revenue.lines import LineResult, customer_users, known_line_ids, put_customer, write_lines
+from accounting.revenue.lines import LineResult, booked_line, customer_users, known_line_ids, put_customer, write_lines
 from accounting.revenue.monthly import Subscription
 from accounting.revenue.plans import plan_keys, write_subscriptions
 from accounting.revenue.recognition import RATABLE, Line
-from accounting.revenue.stripe_objects import Skipped, credit_note_lines, fee_line, invoice_lines, void_lines
+from accounting.revenue.stripe_credits import credit_line
+from accounting.revenue.stripe_fields import Skipped
+from accounting.revenue.stripe_objects import credit_note_lines, fee_line, invoice_lines, void_lines
 from accounting.revenue.stripe_subscription import make_stripe_subscription
 from accounting.storage.engine import transaction
 from accounting.tenant import TenantContext
@@ -25,8 +27,9 @@ Object = Mapping[str, Any]
 def import_stripe(engine: Engine, context: TenantContext, path: Path, recognition: str = "day") -> LineResult:
     """Books a file of Stripe objects: one object, a list of any kind, or one a line.
 
-    Reads invoices, credit notes, balance transactions (their fees), subscriptions, customers (metadata user_id, account_id) and charges
-    (whose customer a fee is); others are counted as skipped. Idempotent by the objects' ids. A bad object is rejected whole and named.
+    Reads invoices, credit notes, balance transactions (their fees), credit grants and credit balance transactions (what paid credits
+    earn), subscriptions, customers (metadata user_id, account_id) and charges (whose customer a fee is); others are counted as skipped.
+    Idempotent by the objects' ids. A bad object is rejected whole and named.
 
     Args:
         recognition: day or second; how the lines are earned over their periods.
@@ -72,6 +75,8 @@ def _book(
         "balance_transaction": lambda one: [fee_line(one, charged)],
     }
     sorted_out.pop("charge", None)
+    grants = sorted_out.pop("billing.credit_grant", [])
+    moved = sorted_out.pop("billing.credit_balance_transaction", [])
     lines: list[Line] = []
     for kind, members in sorted_out.items():
         for place, one in members:
@@ -79,6 +84,14 @@ def _book(
                 result.skip(f"{kind} is not read")
             else:
                 lines += _attempt(result, place, one, readers[kind]) or []
+    paid = {one["id"]: one for _, one in grants if isinstance(one.get("id"), str)}
+    here = {line.line_id: line for line in lines}
+
+    def find(line_id: str) -> Line | None:
+        return here.get(line_id) or booked_line(connection, context, line_id)
+
+    earned = (_attempt(result, place, one, lambda o: credit_line(o, paid, find)) for place, one in moved)
+    lines += [line for line in earned if line is not None]
     write_lines(connection, context, "stripe", lines, result)
     return result
 

@@ -7,22 +7,22 @@ tax that a line's amount includes is taken off it, tax on top is not in it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from accounting.errors import InvalidInput
 from accounting.revenue.recognition import Line
 from accounting.revenue.stripe_amounts import stripe_currency, stripe_minor
-
-Object = Mapping[str, Any]
-
-
-class Skipped(Exception):
-    """An object that books nothing, with the reason in words."""
+from accounting.revenue.stripe_credits import deferral
+from accounting.revenue.stripe_fields import Object, Skipped, id_of, map_of, moment, reference
 
 
 def invoice_lines(invoice: Object, recognition: str) -> list[Line]:
-    """Lines and discounts of a final invoice. Raises Skipped for a draft, InvalidInput where it is incomplete or does not add up."""
+    """Lines and discounts of a final invoice. A line with `credit_grant` in its metadata sold those credits: all of it is deferred.
+
+    Raises Skipped for a draft, InvalidInput where it is incomplete or does not add up.
+    """
     if invoice.get("status") in ("draft", None):
         raise Skipped("draft invoice")
     items = _complete("lines", invoice)
@@ -30,14 +30,22 @@ def invoice_lines(invoice: Object, recognition: str) -> list[Line]:
     stated = invoice.get("subtotal")
     amounts = sum(stripe_minor("amount", item.get("amount"), currency) for item in items)
     if stated is not None and stripe_minor("subtotal", stated, currency) != amounts:
-        reason = f"the lines of {_id(invoice)} add up to {sum(item['amount'] for item in items)}"
+        reason = f"the lines of {id_of(invoice)} add up to {sum(item['amount'] for item in items)}"
         raise InvalidInput("subtotal", stated, reason)
-    return [line for item in items for line in _invoice_line(invoice, item, currency, recognition)]
+    found = []
+    for item in items:
+        lines = list(_invoice_line(invoice, item, currency, recognition))
+        grant = map_of(item, "metadata").get("credit_grant")
+        if grant:
+            whole = replace(lines[0], starts_at=None, ends_at=None, amount=sum(line.amount for line in lines))
+            lines = [replace(line, starts_at=None, ends_at=None) for line in lines] + [deferral(whole, str(grant))]
+        found += lines
+    return found
 
 
 def void_lines(invoice: Object, recognition: str) -> list[Line]:
     """What undoes the lines of a voided invoice, from the moment it was voided."""
-    at = _moment("voided_at", _map(invoice, "status_transitions").get("voided_at") or invoice.get("created"))
+    at = moment("voided_at", map_of(invoice, "status_transitions").get("voided_at") or invoice.get("created"))
     return [_undone(line, at) for line in invoice_lines(invoice, recognition)]
 
 
@@ -54,7 +62,7 @@ def credit_note_lines(note: Object, recognition: str) -> list[Line]:
     if note.get("status") == "void":
         raise Skipped("void credit note")
     currency = stripe_currency(note.get("currency"))
-    booked = _moment("effective_at", note.get("effective_at") or note.get("created"))
+    booked = moment("effective_at", note.get("effective_at") or note.get("created"))
     found = []
     for item in _complete("lines", note):
         amount = stripe_minor("amount", item.get("amount"), currency) - _included_tax(item, currency)
@@ -62,15 +70,15 @@ def credit_note_lines(note: Object, recognition: str) -> list[Line]:
         amount -= sum(_credits(item, currency, amount))
         found.append(
             Line(
-                line_id=_id(item),
+                line_id=id_of(item),
                 kind="refund",
                 amount=-amount,
                 billing_currency=currency,
                 booked_at=booked,
                 recognition=recognition,
-                invoice_id=_reference(note.get("invoice")),
-                refers_to=_reference(item.get("invoice_line_item")),
-                customer_id=_reference(note.get("customer")),
+                invoice_id=reference(note.get("invoice")),
+                refers_to=reference(item.get("invoice_line_item")),
+                customer_id=reference(note.get("customer")),
                 **_owner(note),
             )
         )
@@ -92,12 +100,12 @@ def fee_line(transaction: Object, customers: Mapping[str, str]) -> Line:
     source = transaction.get("source")
     owner = source.get("customer") if isinstance(source, Mapping) else customers.get(source or "")
     return Line(
-        line_id=_id(transaction),
+        line_id=id_of(transaction),
         kind="payment_fee",
         amount=fee,
         billing_currency=currency,
-        booked_at=_moment("created", transaction.get("created")),
-        customer_id=_reference(owner),
+        booked_at=moment("created", transaction.get("created")),
+        customer_id=reference(owner),
     )
 
 
@@ -105,35 +113,35 @@ def _invoice_line(invoice: Object, item: Object, currency: str, recognition: str
     own = stripe_currency(item.get("currency") or invoice.get("currency"))
     if own != currency:
         raise InvalidInput("currency", own, f"a line of an invoice in {currency}")
-    period = _map(item, "period")
+    period = map_of(item, "period")
     start, end = period.get("start"), period.get("end")
     served = start is not None and end is not None and start < end
-    finalised = _map(invoice, "status_transitions").get("finalized_at")
+    finalised = map_of(invoice, "status_transitions").get("finalized_at")
     common: dict[str, Any] = {
         "billing_currency": currency,
-        "booked_at": _moment("finalized_at", finalised or invoice.get("effective_at") or invoice.get("created")),
-        "starts_at": _moment("period.start", start) if served else None,
-        "ends_at": _moment("period.end", end) if served else None,
+        "booked_at": moment("finalized_at", finalised or invoice.get("effective_at") or invoice.get("created")),
+        "starts_at": moment("period.start", start) if served else None,
+        "ends_at": moment("period.end", end) if served else None,
         "recognition": recognition,
-        "invoice_id": _id(invoice),
-        "customer_id": _reference(invoice.get("customer")),
+        "invoice_id": id_of(invoice),
+        "customer_id": reference(invoice.get("customer")),
         "subscription_id": _subscription(item, invoice),
         **_owner(invoice, item),
     }
     amount = stripe_minor("amount", item.get("amount"), currency) - _included_tax(item, currency)
-    yield Line(line_id=_id(item), kind=_kind(item, common["subscription_id"]), amount=amount, **common)
+    yield Line(line_id=id_of(item), kind=_kind(item, common["subscription_id"]), amount=amount, **common)
     for number, discount in enumerate(item.get("discount_amounts") or (), start=1):
         off = stripe_minor("discount_amounts.amount", discount.get("amount"), currency)
         if off:
-            yield Line(line_id=f"{_id(item)}:discount:{number}", kind="discount", amount=-off, **common)
+            yield Line(line_id=f"{id_of(item)}:discount:{number}", kind="discount", amount=-off, **common)
     for number, used in enumerate(_credits(item, currency, amount), start=1):
-        yield Line(line_id=f"{_id(item)}:credit:{number}", kind="discount", amount=-used, **common)
+        yield Line(line_id=f"{id_of(item)}:credit:{number}", kind="discount", amount=-used, **common)
 
 
 def _kind(item: Object, subscription: str | None) -> str:
     if is_proration(item):
         return "proration"
-    recurring = _map(_map(item, "price"), "recurring") or _map(item, "plan")
+    recurring = map_of(map_of(item, "price"), "recurring") or map_of(item, "plan")
     if recurring.get("usage_type") == "metered":
         return "usage"
     return "subscription" if subscription else "one_off"
@@ -141,13 +149,13 @@ def _kind(item: Object, subscription: str | None) -> str:
 
 def is_proration(item: Object) -> bool:
     """The flag of an invoice line: below `parent` in newer API versions, at the top in older ones. They must not disagree."""
-    parent = _map(item, "parent")
+    parent = map_of(item, "parent")
     told = parent.get("type")
     places = [told] if told in _DETAILS else list(_DETAILS)
-    below = [flag for name in places if (flag := _map(parent, name).get("proration")) is not None]
+    below = [flag for name in places if (flag := map_of(parent, name).get("proration")) is not None]
     flags = {*below, *([item["proration"]] if item.get("proration") is not None else [])}
     if len(flags) > 1:
-        raise InvalidInput("proration", sorted(flags), f"line {_id(item)} says both")
+        raise InvalidInput("proration", sorted(flags), f"line {id_of(item)} says both")
     return flags == {True}
 
 
@@ -155,13 +163,13 @@ _DETAILS = ("subscription_item_details", "invoice_item_details")
 
 
 def _subscription(item: Object, invoice: Object) -> str | None:
-    parent = _map(item, "parent")
+    parent = map_of(item, "parent")
     told = parent.get("type")
     places = [told] if told in _DETAILS else list(_DETAILS)
-    found = [_map(parent, name).get("subscription") for name in places]
-    found += [item.get("subscription"), _map(_map(invoice, "parent"), "subscription_details").get("subscription")]
+    found = [map_of(parent, name).get("subscription") for name in places]
+    found += [item.get("subscription"), map_of(map_of(invoice, "parent"), "subscription_details").get("subscription")]
     found += [invoice.get("subscription")]
-    return next((_reference(one) for one in found if one), None)
+    return next((reference(one) for one in found if one), None)
 
 
 def _included_tax(item: Object, currency: str) -> int:
@@ -181,15 +189,15 @@ def _credits(item: Object, currency: str, amount: int) -> list[int]:
     ]
     if found and (min(found) < 0 or sum(found) > amount):
         stated = [one.get("amount") for one in item["pretax_credit_amounts"]]
-        raise InvalidInput("pretax_credit_amounts", stated, f"more than line {_id(item)} is worth")
+        raise InvalidInput("pretax_credit_amounts", stated, f"more than line {id_of(item)} is worth")
     return found
 
 
 def _owner(holder: Object, item: Object | None = None) -> dict[str, Any]:
     """user_id, account_id and plan as they stand in metadata; the line's own come first."""
-    details = [_map(_map(holder, "parent"), "subscription_details"), _map(holder, "subscription_details"), holder]
-    sources = [*([item] if item else []), *([_map(item, "price")] if item else []), *details]
-    kept = [_map(source, "metadata") for source in sources]
+    details = [map_of(map_of(holder, "parent"), "subscription_details"), map_of(holder, "subscription_details"), holder]
+    sources = [*([item] if item else []), *([map_of(item, "price")] if item else []), *details]
+    kept = [map_of(source, "metadata") for source in sources]
     return {
         name: next((str(one[name]) for one in kept if one.get(name)), None)
         for name in ("user_id", "account_id", "plan")
@@ -198,35 +206,10 @@ def _owner(holder: Object, item: Object | None = None) -> dict[str, Any]:
 
 def _complete(name: str, holder: Object) -> list[Object]:
     """All entries of a list inside an object; a list that goes on elsewhere is refused, or amounts would be lost."""
-    inner = _map(holder, name)
+    inner = map_of(holder, name)
     data = inner.get("data")
     if not isinstance(data, list):
-        raise InvalidInput(name, data, f"{_id(holder)} has no list of lines")
+        raise InvalidInput(name, data, f"{id_of(holder)} has no list of lines")
     if inner.get("has_more"):
-        raise InvalidInput(f"{name}.has_more", True, f"{_id(holder)} has more lines than are here; fetch them all")
+        raise InvalidInput(f"{name}.has_more", True, f"{id_of(holder)} has more lines than are here; fetch them all")
     return data
-
-
-def _map(holder: Object, name: str) -> Object:
-    value = holder.get(name)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _id(thing: Object) -> str:
-    value = thing.get("id")
-    if not isinstance(value, str) or not value:
-        raise InvalidInput("id", value, "an object without an id can't be told from another")
-    return value
-
-
-def _reference(value: object) -> str | None:
-    """The id of another object, given as one or expanded."""
-    if isinstance(value, Mapping):
-        return _id(value)
-    return value if isinstance(value, str) and value else None
-
-
-def _moment(field: str, value: object) -> datetime:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(field, value, "a moment in whole seconds since 1970 is expected")
-    return datetime.fromtimestamp(value, UTC)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from accounting.errors import InvalidInput
 from accounting.revenue.monthly import Subscription
 from accounting.revenue.stripe_amounts import stripe_currency
-from accounting.revenue.stripe_objects import Skipped
+from accounting.revenue.stripe_fields import Skipped
 from accounting.revenue.subscriptions import make_subscription
 from accounting.tenant import TenantContext
 

@@ -68,7 +68,8 @@ def get_lines(service: ServiceDep, principal: AnalystKey, limit: Limit = 100) ->
 def post_stripe(
     body: list[dict[str, Any]], service: ServiceDep, principal: AdminKey, recognition: Recognition = "day"
 ) -> RevenueAnswer:
-    """Books Stripe objects: invoices, credit notes, balance transactions, subscriptions, customers, charges; others are skipped."""
+    """Books Stripe objects: invoices, credit notes, balance transactions, credit grants and their transactions, subscriptions, customers,
+    charges; others are skipped. An invoice line with `credit_grant` in its metadata is deferred until those credits are used."""
     result = stripe_import.import_objects(service.engine, principal.context, body, recognition)
     return RevenueAnswer(**result.to_json())
 
