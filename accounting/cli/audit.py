@@ -1,4 +1,4 @@
-"""Who changed what about prices?"""
+"""Who changed what about prices and keys?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from accounting.storage.tenants import context
 @click.option("--json", "as_json", is_flag=True, help="With what was before and after, as JSON.")
 @tenant_option
 def audit(subject: str | None, limit: int, as_json: bool, tenant: str | None) -> None:
-    """Print what the operator and this tenant changed about prices, the newest first: when, who, for whom, what."""
+    """Print what the operator and this tenant changed about prices and keys, the newest first: when, who, for whom, what."""
     engine = app_engine()
     rows = listed(engine, context(engine, chosen(tenant)), limit, subject)
     if as_json:

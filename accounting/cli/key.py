@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from accounting.cli.group import example
+from accounting.cli.prices_options import actor
 from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.storage.engine import owner_engine
 from accounting.storage.tenants import SCOPES, create_key, list_keys, revoke_key
@@ -21,7 +22,7 @@ def key() -> None:
 @click.option("--label", default="", help="A note on who holds it.")
 def create(tenant: str | None, scope: str, label: str) -> None:
     """Make a key and print it: the only time it can be seen, for a hash is stored."""
-    click.echo(create_key(owner_engine(), chosen(tenant), scope, label))
+    click.echo(create_key(owner_engine(), chosen(tenant), scope, label, actor()))
 
 
 @key.command(epilog=example("tokencogs key revoke --tenant demo 4fGh7Kq2"))
@@ -29,7 +30,7 @@ def create(tenant: str | None, scope: str, label: str) -> None:
 @tenant_option
 def revoke(key_id: str, tenant: str | None) -> None:
     """End the key KEY_ID (see `tokencogs key list`) at once."""
-    revoke_key(owner_engine(), chosen(tenant), key_id)
+    revoke_key(owner_engine(), chosen(tenant), key_id, actor())
     click.echo(f"key {key_id} revoked")
 
 

@@ -1,4 +1,4 @@
-"""Who changed what about prices, and is a price book still as it was read? One append-only log answers both."""
+"""Who changed what about prices and keys, and is a price book still as it was read? One append-only log answers both."""
 
 from __future__ import annotations
 

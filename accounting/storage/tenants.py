@@ -16,6 +16,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import IntegrityError
 
 from accounting.errors import Conflict, InvalidInput, NotFound, Unauthenticated
+from accounting.storage import audit
 from accounting.storage.engine import reaching, transaction
 from accounting.storage.tables import api_keys, tenants
 from accounting.storage.tables import cost_basis_rules as rules
@@ -170,8 +171,8 @@ def list_tenants(owner_engine: Engine) -> list[Tenant]:
     return [Tenant(**row._mapping) for row in rows]
 
 
-def create_key(owner_engine: Engine, tenant: str, scope: str, label: str = "") -> str:
-    """Makes a key and returns it: the only time it can be seen. Raises InvalidInput, NotFound."""
+def create_key(owner_engine: Engine, tenant: str, scope: str, label: str = "", actor: str = "operator") -> str:
+    """Makes a key and returns it: the only time it can be seen. The log says that `actor` did. Raises InvalidInput, NotFound."""
     if scope not in SCOPES:
         raise InvalidInput("scope", scope, f"must be one of {', '.join(SCOPES)}")
     get_tenant(owner_engine, tenant)
@@ -184,18 +185,24 @@ def create_key(owner_engine: Engine, tenant: str, scope: str, label: str = "") -
         "label": label,
     }
     with transaction(owner_engine, tenant) as connection:
+        moment = audit.begin(connection)
         connection.execute(insert(api_keys).values(row))
+        audit.note(connection, tenant, moment, actor, "key.create", secret[:_ID_LENGTH], after={"scope": scope})
     return f"tc_{tenant}_{secret}"
 
 
-def revoke_key(owner_engine: Engine, tenant: str, key_id: str) -> None:
-    """Ends a key at once; a revoked one stays revoked since the first time. Raises NotFound."""
+def revoke_key(owner_engine: Engine, tenant: str, key_id: str, actor: str = "operator") -> None:
+    """Ends a key at once; ending it again changes nothing and is no act in the log. Raises NotFound."""
     own = (api_keys.c.tenant == tenant) & (api_keys.c.key_id == key_id)
-    first = func.coalesce(api_keys.c.revoked_at, func.now())
+    good = own & api_keys.c.revoked_at.is_(None)
+    ended = update(api_keys).where(good).values(revoked_at=func.now()).returning(api_keys.c.scope)
     with transaction(owner_engine, tenant) as connection:
-        found = connection.execute(update(api_keys).where(own).values(revoked_at=first)).rowcount
-    if not found:
-        raise NotFound(f"key_id={key_id!r}: tenant {tenant!r} has no such key")
+        if connection.execute(select(api_keys.c.key_id).where(own)).one_or_none() is None:
+            raise NotFound(f"key_id={key_id!r}: tenant {tenant!r} has no such key")
+        moment = audit.begin(connection)
+        scope = connection.execute(ended).scalar_one_or_none()
+        if scope is not None:
+            audit.note(connection, tenant, moment, actor, "key.revoke", key_id, before={"scope": scope})
 
 
 def list_keys(engine: Engine, tenant: str) -> list[KeyInfo]:

@@ -124,5 +124,5 @@ def get_audit(
     subject: Annotated[str | None, Query(pattern=r"^[^\x00]*$")] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
 ) -> AuditLog:
-    """Who changed what about prices: acts of this tenant, and of the operator for all; the newest first."""
+    """Who changed what about prices and keys: acts of this tenant, and of the operator for all; the newest first."""
     return AuditLog.model_validate({"acts": audit.listed(service.engine, principal.context, limit, subject)})

@@ -30,7 +30,7 @@ def get_keys(service: ServiceDep, principal: AdminKey) -> KeyList:
 @router.post("/keys", responses=problems(400, 413))
 def make_key(body: KeyBody, service: ServiceDep, principal: AdminKey) -> NewKey:
     """Makes a key and answers it in full: the only time it can be seen."""
-    key = create_key(service.engine, principal.tenant, body.scope, body.label)
+    key = create_key(service.engine, principal.tenant, body.scope, body.label, principal.actor)
     return NewKey(key=key, key_id=key.removeprefix(f"tc_{principal.tenant}_")[:8], scope=body.scope)
 
 
@@ -39,7 +39,7 @@ def end_key(key_id: KeyId, service: ServiceDep, principal: AdminKey) -> Revoked:
     """Ends a key at once; ending it again changes nothing. The key that asks can't end itself: nobody might be left who can."""
     if key_id == principal.key_id:
         raise Conflict(f"key_id={key_id!r}: is the key that asks; another admin key can end it")
-    revoke_key(service.engine, principal.tenant, key_id)
+    revoke_key(service.engine, principal.tenant, key_id, principal.actor)
     return Revoked(key_id=key_id)
 
 

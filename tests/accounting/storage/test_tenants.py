@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from accounting.errors import Conflict, InvalidInput, NotFound, Unauthenticated
-from accounting.storage import tenants
+from accounting.storage import audit, tenants
 from accounting.storage.engine import transaction
 from accounting.tenant import TenantContext
 from tests.conftest import Database
@@ -144,6 +144,19 @@ def test_revoking_again_keeps_the_first_time(database: Database) -> None:
     first = tenants.list_keys(database.owner, "keys2")[0].revoked_at
     tenants.revoke_key(database.owner, "keys2", key[9:17])
     assert tenants.list_keys(database.owner, "keys2")[0].revoked_at == first
+
+
+def test_making_and_ending_a_key_stand_in_the_log_once_each_without_the_secret(database: Database) -> None:
+    tenants.create_tenant(database.owner, "keys3", "Keys")
+    key = tenants.create_key(database.owner, "keys3", "viewer", "sheet", "key:boss")
+    tenants.revoke_key(database.owner, "keys3", key[9:17], "ann")
+    tenants.revoke_key(database.owner, "keys3", key[9:17], "bob")
+    acts = audit.listed(database.app, tenants.context(database.app, "keys3"), subject=key[9:17])
+    assert [(act["actor"], act["for"], act["action"], act["before"], act["after"]) for act in acts] == [
+        ("ann", "keys3", "key.revoke", {"scope": "viewer"}, None),
+        ("key:boss", "keys3", "key.create", None, {"scope": "viewer"}),
+    ]
+    assert key[17:] not in str(acts)
 
 
 def test_a_key_of_another_tenant_can_not_be_revoked(database: Database) -> None:
