@@ -74,3 +74,16 @@ def chosen(every: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[dic
     """Of a report's columns those that are named, in the order of the names."""
     known = {column["name"]: dict(column) for column in every}
     return [known[name] for name in names if name in known]
+
+
+def worst(lost: Sequence[Row]) -> Row:
+    """Of subscribers who lose money, worst first within a plan, the one to ask about: the first who pays, else the first.
+
+    A free user costs by design; who pays and still loses money is the question.
+    """
+    return next((row for row in lost if _is_positive(row["net_revenue"])), lost[0])
+
+
+def _is_positive(amount: str | None) -> bool:
+    """Whether a plain decimal is above 0: it has a digit that is not 0, and no sign."""
+    return amount is not None and not amount.startswith("-") and amount.strip("0.") != ""

@@ -121,6 +121,6 @@ def _losing(answer: Answer, currency: str) -> None:
     if left:
         st.caption(left)
     frame.table(lost, rows.columns(answer, "loss_making"), f"Loss-making subscribers, {currency}")
-    worst = str(lost[0]["user_id"])
+    worst = str(rows.worst(lost)["user_id"])
     if session.reader().may("viewer"):
         url_state.link("users", f"Why does {worst} lose money?", icon=":material/person_search:", user=worst)

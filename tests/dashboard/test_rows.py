@@ -91,3 +91,11 @@ def test_a_value_is_shown_by_its_kind_with_every_digit_to_hover_over(
 def test_a_file_has_every_digit_and_unknown_is_empty() -> None:
     listed = [{"a": "0.000000000000000001", "b": None, "c": "left out"}, {"a": 'x,"y"'}]
     assert frame.to_csv(listed, ["a", "b"]) == b'a,b\r\n0.000000000000000001,\r\n"x,""y""",\r\n'
+
+
+def test_the_worst_is_the_first_who_pays_and_a_free_user_only_where_nobody_does() -> None:
+    free, refunded = {"user_id": "f", "net_revenue": "0.00"}, {"user_id": "r", "net_revenue": "-5"}
+    first, second = {"user_id": "p", "net_revenue": "20"}, {"user_id": "q", "net_revenue": "0.10"}
+    assert rows.worst([free, refunded, second, first])["user_id"] == "q"
+    assert rows.worst([free, first, second])["user_id"] == "p"
+    assert rows.worst([refunded, free])["user_id"] == "r"
