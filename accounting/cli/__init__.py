@@ -9,6 +9,7 @@ from accounting.cli.group import ENTRY_POINTS, LazyGroup, example
 COMMANDS = {
     "audit": "accounting.cli.audit:audit",
     "check": "accounting.cli.check:check",
+    "close": "accounting.cli.close:close",
     "cost-basis": "accounting.cli.cost_basis:cost_basis",
     "db": "accounting.cli.db:db",
     "demo": "accounting.cli.demo:demo",

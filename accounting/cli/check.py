@@ -11,6 +11,7 @@ from accounting.cli.group import FAILURE, example
 from accounting.cli.tenant_option import chosen, tenant_option
 from accounting.ledger.check import check as compare
 from accounting.ledger.check import differences
+from accounting.ledger.closing import moved
 from accounting.ledger.pool_check import check_pools
 from accounting.storage.engine import app_engine
 from accounting.storage.tenants import context
@@ -22,12 +23,14 @@ from accounting.storage.tenants import context
 def check(month: datetime | None, tenant: str | None) -> None:
     """Compare both rollups, the ledger and the sum of its components for every month, to the last digit.
 
-    The lines of every settled pool hour must add up to its bill, in each basis. Prints each difference and exits 1 where there is one.
+    The lines of every settled pool hour must add up to its bill, in each basis; a closed month
+    must be what it was at the close. Prints each difference and exits 1 where there is one.
     """
     engine = app_engine()
     asked, only = context(engine, chosen(tenant)), month.date() if month else None
     lines, hours = compare(engine, asked, only), check_pools(engine, asked, only)
     found = [line.describe() for line in differences(lines)] + [hour.describe() for hour in hours if hour.differs]
+    found += [one.describe() for one in moved(engine, asked, lines, only)]
     for description in found:
         click.echo(description)
     if found:

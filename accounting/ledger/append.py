@@ -11,16 +11,18 @@ import psycopg
 from sqlalchemy import Connection, text
 
 from accounting.ledger import rollups
+from accounting.ledger.booking import booked
 from accounting.ledger.charge_line import NewCharge
 from accounting.tenant import TenantContext
 
 _FIELDS = tuple(name for name in NewCharge.__dataclass_fields__ if name != "details")
 _VALUES = attrgetter(*_FIELDS)
 _NAMES = ", ".join(["tenant", "run_id", "details", *("class" if name == "class_" else name for name in _FIELDS)])
+_BOOKED = ", ".join(booked(name) if name == "booking_period" else name for name in _NAMES.split(", "))
 _MAKE = "CREATE TEMP TABLE IF NOT EXISTS charge_stage (LIKE charges INCLUDING DEFAULTS) ON COMMIT DELETE ROWS"
 _COPY = f"COPY charge_stage ({_NAMES}) FROM STDIN"
 _INSERT = text(
-    f"INSERT INTO charges ({_NAMES}) SELECT {_NAMES} FROM charge_stage ORDER BY charge_id ON CONFLICT DO NOTHING "
+    f"INSERT INTO charges ({_NAMES}) SELECT {_BOOKED} FROM charge_stage ORDER BY charge_id ON CONFLICT DO NOTHING "
     "RETURNING charge_id"
 )
 

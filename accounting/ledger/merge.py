@@ -13,6 +13,7 @@ import zstandard
 from sqlalchemy import Engine
 
 from accounting.errors import StorageUnavailable
+from accounting.ledger.booking import STAGE_BOOKED
 from accounting.ledger.exceptions import ExceptionRow, add
 from accounting.ledger.newest import NEWEST
 from accounting.ledger.observers import rank
@@ -153,6 +154,7 @@ def store_stage(connection: psycopg.Connection[Any], context: TenantContext, usa
     body = zstandard.ZstdCompressor(level=1).compress(b"\n".join(usage_bodies))
     row = connection.execute(_RAW, {**parameters, "events": len(usage_bodies), "body": body}).fetchone()
     assert row is not None
+    connection.execute(STAGE_BOOKED)
     connection.execute(_EVENTS, {**parameters, "raw_batch": row[0]})
     for statement in ADD_STAGE:
         connection.execute(statement, parameters)

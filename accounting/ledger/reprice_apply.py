@@ -2,7 +2,7 @@
 
 An event that stays priced in its currency gets one line, the difference. One that gains or loses its price, or changes currency, is
 reversed line by line and stated anew, so that its tokens move to the coverage they now belong to. The booking period is that of the
-event. Charge ids count the lines of an event, so the same correction can't be appended twice.
+event, or the first open one. Charge ids count the lines of an event, so the same correction can't be appended twice.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pgpq import ArrowToPostgresBinaryEncoder
 from sqlalchemy import Connection, text
 
 from accounting.ledger import rollups
+from accounting.ledger.booking import booked
 from accounting.ledger.reprice_compare import Changed
 from accounting.ledger.reprice_plan import CAUSES
 from accounting.tenant import TenantContext
@@ -76,7 +77,7 @@ _COLUMNS = (
     f"billing_currency, sku_price_id, list_sku_price_id, {', '.join(rollups.MEASURES)}"
 )
 _OF_EVENT = (
-    f"e.tenant, 'event', e.event_id, e.revision, {_QUARTER_HOUR}, e.booking_period, 'Usage', {{status}}, {{seller}}, "
+    f"e.tenant, 'event', e.event_id, e.revision, {_QUARTER_HOUR}, {booked('e.booking_period')}, 'Usage', {{status}}, {{seller}}, "
     "coalesce(e.response_model, e.model), e.purpose, e.account_id, e.user_id, e.feature, e.deployment, {currency}, "
 )
 _JOIN = (
@@ -98,9 +99,10 @@ _COPIED = (
     "tenant, subject_kind, subject_id, subject_revision, charge_period_start, booking_period, category, charge_status, seller, "
     "model, purpose, account_id, user_id, feature, deployment, billing_currency, sku_price_id, list_sku_price_id"
 )
+_MADE = ", ".join("c." + name for name in _COPIED.split(", ")).replace("c.booking_period", booked("c.booking_period"))
 _REVERSE_LATER = text(
     f"INSERT INTO charges ({_COLUMNS}) SELECT c.charge_id || '/reversal', c.charge_id, 'reversal', 'repriced', :run_id, 'Correction', "
-    f"{', '.join('c.' + name for name in _COPIED.split(', '))}, {', '.join('-c.' + name for name in rollups.MEASURES)} "
+    f"{_MADE}, {', '.join('-c.' + name for name in rollups.MEASURES)} "
     "FROM reprice_stage s JOIN charges c ON c.tenant = :tenant AND c.subject_kind = 'event' AND c.subject_id = s.event_id "
     "AND c.subject_revision = s.revision WHERE s.restated AND s.lines > 0 AND c.basis <> 'reversal' AND NOT EXISTS ("
     "SELECT FROM charges r WHERE r.tenant = :tenant AND r.charge_id = c.charge_id || '/reversal') RETURNING charge_id"

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Engine, Row, text
 
 from accounting.errors import Conflict, InvalidInput, NotFound
 from accounting.ledger import rollups
+from accounting.ledger.booking import booked, correction
 from accounting.ledger.coalesce import Distinct
 from accounting.ledger.first_charge import first_charges
 from accounting.ledger.layers import Books
@@ -34,9 +35,12 @@ _COPIED = (
     "seller, model, purpose, account_id, user_id, feature, deployment, billing_currency, policy, quality, sku_price_id, "
     "list_sku_price_id"
 )
+_MADE = _COPIED.replace("booking_period", booked("booking_period")).replace(
+    " class,", f" {correction('class', 'booking_period')},"
+)
 _REVERSE = text(
     f"INSERT INTO charges (charge_id, supersedes, basis, reason, {_COPIED}, {', '.join(_SIGNED)}) "
-    f"SELECT charge_id || '/reversal', charge_id, 'reversal', :reason, {_COPIED}, {', '.join('-' + name for name in _SIGNED)} "
+    f"SELECT charge_id || '/reversal', charge_id, 'reversal', :reason, {_MADE}, {', '.join('-' + name for name in _SIGNED)} "
     "FROM ledger line WHERE tenant = :tenant AND subject_kind = 'event' AND subject_id = :event_id "
     "AND basis NOT IN ('reversal', 'attributed') "
     "AND occurred_at >= date_bin('15 minutes', CAST(:occurred_at AS timestamptz), timestamptz '2000-01-01 00:00:00+00') "

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
+
+from accounting.ledger.booking import FIRST_OPEN
 
 Closed = Callable[[date], bool]
 """Whether a month (its first day) is closed."""
@@ -21,8 +23,9 @@ class Month:
 
 
 def closed_months(connection: Connection, tenant: str) -> Closed:
-    """The months of a tenant that are closed. There is no closing yet, so none is: its table is to be read here."""
-    return lambda month: False
+    """The months of a tenant that are closed; they close in order."""
+    first: date | None = connection.execute(text(f"SELECT {FIRST_OPEN}")).scalar_one()
+    return lambda month: first is not None and month < first
 
 
 def month_of(hour: datetime, closed: Closed) -> Month:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from accounting.storage.tables.columns import MOMENT, MONEY, metadata, views
-from accounting.storage.tables.ledger import charges, ledger, rollup_15m, rollup_day, rollup_user_day, settlement_runs
+from accounting.storage.tables.ledger import (
+    charges,
+    closed_months,
+    ledger,
+    rollup_15m,
+    rollup_day,
+    rollup_user_day,
+    settlement_runs,
+)
 from accounting.storage.tables.pools import (
     curves,
     gpu_rates,
@@ -48,6 +56,7 @@ __all__ = [
     "api_keys",
     "audit_log",
     "charges",
+    "closed_months",
     "contracts",
     "cost_basis_rules",
     "curves",

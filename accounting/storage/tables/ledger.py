@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Date, Integer, SmallInteger, Table
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import BigInteger, Column, Date, Integer, SmallInteger, Table, Text
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 from accounting.storage.tables.columns import MOMENT, MONEY, key, may, measures, metadata, must, views
 
@@ -98,4 +98,17 @@ settlement_runs = Table(
     may("finished_at", MOMENT),
     must("subjects", Integer),
     must("charges", Integer),
+)
+
+closed_months = Table(
+    "closed_months",
+    metadata,
+    key("tenant"),
+    key("month", Date),
+    must("closed_at", MOMENT),
+    must("closed_by"),
+    must("totals", JSONB),
+    must("coverage", JSONB),
+    must("accepted", ARRAY(Text)),
+    must("note"),
 )

@@ -148,6 +148,7 @@ REVENUE_BY_OWNER = (
     "INSERT INTO revenue_customers (tenant, customer_id, user_id) VALUES (:tenant, :tenant || '-customer', :tenant || '-user')",
     "INSERT INTO logins (tenant, issuer, subject, scope) VALUES (:tenant, 'https://accounts.example.com', :tenant || '-subject', 'viewer')",
     "INSERT INTO account_revenue_rules (tenant, effective_from, rule) VALUES (:tenant, '2026-01-01', 'account')",
+    "INSERT INTO closed_months (tenant, month, closed_by, totals, coverage) VALUES (:tenant, '2020-01-01', 'x', '{}', '{}')",
 )
 POOLS_BY_OWNER = (
     "INSERT INTO pools (tenant, pool_id, state, effective_from, role, model, curve_id, gpu, gpus_per_replica, scheduler_order, "
