@@ -29,6 +29,8 @@ _COST = (
 )
 _TASKS = ("key", "tasks", "cost_per_task", "calls_per_task")
 _LATENCY = ("key", *(f"{name}_ms_{point}" for name in ("queue", "ttft", "itl") for point in ("p50", "p95")))
+_EFFECTS = ("by_calls", "by_tokens_per_call", "by_unit_price")
+_COMPARED = 2
 _TABLES = {
     "Tokens": _TOKENS,
     "Context and cache": _CONTEXT,
@@ -61,8 +63,19 @@ def _block(answer: Answer, currency: str, by: str) -> None:
     frame.metric("failure_cost", total["failure_cost"], currency=currency, title="Spent on failures", at=at[3])
     drawing = charts.ranked(own, "key", "effective_cost", f"Effective cost, {currency}", currency)
     plot.draw(drawing, f"workload-{currency}", f"Cost by {by.lower()}", at=st.container())
+    _growth(answer, currency)
     tabs = st.tabs(list(_TABLES))
     for tab, (title, names) in zip(tabs, _TABLES.items(), strict=True):
         shown = rows.chosen(answer.data["columns"], names)
         shown[0]["label"] = by
         frame.table(rows.named([*own, total], "key"), shown, f"{title}, {currency}", at=tab)
+
+
+def _growth(answer: Answer, currency: str) -> None:
+    """Why cost changed from month to month; a period inside one month has nothing to compare."""
+    months = rows.section(answer, "growth", currency)
+    if len(months) < _COMPARED:
+        return
+    drawing = charts.parts(months[1:], "month", _EFFECTS, ("Month", f"Change of cost, {currency}"), currency)
+    plot.draw(drawing, f"growth-{currency}", "Why cost changed since the month before", rows.note(answer, "growth"))
+    frame.table(months, rows.columns(answer, "growth"), f"Growth by month, {currency}")

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.dashboard.conftest import shown
+from tests.dashboard.conftest import Product, shown
+from tests.events import event
 
 pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 Read = Callable[..., AppTest]
@@ -83,3 +84,14 @@ def test_the_bridge_goes_from_nothing_to_the_months_margin(read: Read) -> None:
 
 def test_without_pools_the_page_says_how_to_have_one(read: Read) -> None:
     assert "tokencogs pools" in read("selfhosted").info[0].value
+
+
+def test_workload_says_why_cost_changed_where_there_are_two_months(read: Read, product: Product) -> None:
+    assert "Why cost changed" not in shown(read("workload", key=product.other, from_="2026-10-01", to="2026-11-01"))
+    earlier = [event(f"g{day}", occurred_at=f"2026-09-0{day}T10:00:00Z", user_id="gus") for day in (2, 3)]
+    with product.client(product.other) as client:
+        assert client.post("/v1/usage/events", json=earlier).json()["accepted"] == 2
+    page = shown(read("workload", key=product.other, from_="2026-09-01", to="2026-11-01"))
+    assert "Why cost changed since the month before" in page
+    # two calls of 0.0028 in September, one in October, each as long and as dear
+    assert 'title="-0.0028 USD"' in page
