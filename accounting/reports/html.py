@@ -9,6 +9,7 @@ from typing import Any
 
 from accounting.reports.base import Column, Report, Row
 from accounting.reports.footing import cent_digits, printed
+from accounting.reports.render import currency_of
 from accounting.reports.sections import Section, SectionedReport, shown
 
 MEDIA_TYPE = "text/html; charset=utf-8"
@@ -32,7 +33,7 @@ def to_html(report: Report) -> str:
     title = f"{report.name} {asked.start.isoformat()} to {asked.end.isoformat()}"
     sections = report.sections if isinstance(report, SectionedReport) else ()
     parts = [
-        f"<h1>{escape(title)}</h1><p class=note>{escape(asked.tz)}</p>",
+        f"<h1>{escape(title)}</h1><p class=note>{escape(asked.tz)}{escape(currency_of(report))}</p>",
         _statement(report),
         *(_section(section) for section in sections),
         _plain_table("Coverage", report.coverage, ("status", "events", "event_share", "tokens", "token_share")),

@@ -59,9 +59,7 @@ def to_table(report: Report) -> str:
     columns = [column for column in report.columns if column.table and (several or column.name != "billing_currency")]
     lines = [_cells(node, cents, columns) for node, cents in printed(report.outline, report.columns)]
     asked = report.query
-    heading = (
-        f"{report.name}  {asked.start.isoformat()} to {asked.end.isoformat()}  {asked.tz}{_currency(report, several)}"
-    )
+    heading = f"{report.name}  {asked.start.isoformat()} to {asked.end.isoformat()}  {asked.tz}{currency_of(report)}"
     blocks = [
         heading,
         _aligned([[column.name for column in columns], *lines], [column.kind == "text" for column in columns]),
@@ -109,8 +107,10 @@ def _origin(line: Conversion) -> str:
     return f"rates: {line.source} ({line.source_version}); {line.rule}"
 
 
-def _currency(report: Report, several: bool) -> str:
-    return "" if several or not report.outline else f"  {report.outline[0].row['billing_currency']}"
+def currency_of(report: Report) -> str:
+    """The currency that a heading names: of all rows, where no column tells them apart."""
+    found = {node.row["billing_currency"] for node in report.outline}
+    return f"  {found.pop()}" if len(found) == 1 else ""
 
 
 def _cells(node: Node, cents: Cents, columns: Sequence[Column]) -> list[str]:

@@ -16,6 +16,7 @@ from accounting.pipeline import ingest
 from accounting.pricing.book import PriceBook
 from accounting.pricing.tariff import Alias, Tariff
 from accounting.reports import ReportQuery, run
+from accounting.reports.html import to_html
 from accounting.reports.sections import SectionedReport
 from accounting.storage.tariffs import read_tariffs, write_tariffs
 from accounting.storage.tenants import context, create_tenant
@@ -132,6 +133,12 @@ def test_retries_and_coverage_stand_beside_the_cost(traffic: Traffic) -> None:
 def test_a_period_without_calls_has_no_rows_and_its_coverage(traffic: Traffic) -> None:
     report = traffic.report("2025-01-01", "2025-02-01")
     assert (report.rows, report.sections, len(report.coverage)) == ([], (), 5)
+
+
+def test_a_page_and_a_table_name_the_currency_of_their_amounts(traffic: Traffic) -> None:
+    report = traffic.report("2026-06-01", "2026-08-01")
+    assert "<p class=note>UTC  USD</p>" in to_html(report)
+    assert report.to_table().splitlines()[0] == "workload  2026-06-01 to 2026-08-01  UTC  USD"
 
 
 def test_a_currency_without_a_rate_and_two_groupings_are_refused(traffic: Traffic) -> None:
