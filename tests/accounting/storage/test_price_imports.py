@@ -61,7 +61,7 @@ def test_a_model_has_the_price_of_the_table_before_the_day(
     (row,) = [
         one
         for one in rows
-        if one.region is None
+        if one["region"] is None
         and (one["model"], one["list_source"], one["service_tier"], one["above_input_tokens"])
         == (model, "litellm", "default", 0)
     ]
