@@ -14,6 +14,7 @@ from api.body import BoundBodies
 from api.metrics import CountRequests, Metrics
 from api.routes import (
     charges,
+    closed_months,
     contracts,
     cost_basis,
     curves,
@@ -78,6 +79,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         traces,
         exceptions,
         cost_basis,
+        closed_months,
         reports,
         users,
         fx,

@@ -19,6 +19,7 @@ from accounting.errors import Conflict, InvalidInput
 from accounting.ledger import rollups
 from accounting.ledger.booking import FIRST_OPEN
 from accounting.ledger.check import CheckLine, check, differences
+from accounting.money import format_plain
 from accounting.storage import audit
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.tables import closed_months
@@ -164,5 +165,5 @@ def _totals(lines: Iterable[CheckLine]) -> dict[str, dict[str, str]]:
     """Currency -> measure -> exact decimal as text."""
     totals: dict[str, dict[str, str]] = {}
     for line in lines:
-        totals.setdefault(line.billing_currency, {})[line.measure] = f"{line.ledger:f}"
+        totals.setdefault(line.billing_currency, {})[line.measure] = format_plain(line.ledger)
     return totals

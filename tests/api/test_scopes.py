@@ -83,6 +83,7 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         "/v1/traces": {},
         "/v1/exceptions/replay": {"exception_ids": []},
         "/v1/cost-basis": {"provider": "openai", "basis": "price_list"},
+        "/v1/closed-months": {"month": "2020-01", "dry_run": True},
         "/v1/plans/{plan}": {"display_name": "Basic"},
         "/v1/plans/{plan}/prices": {"price": "1", "effective_from": "2026-01-01"},
         "/v1/subscriptions/{subscription_id}/terms/{term_id}": {"kind": "pause", "starts_on": "2026-02-01"},
