@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -91,7 +92,11 @@ def test_workload_says_why_cost_changed_where_there_are_two_months(read: Read, p
     earlier = [event(f"g{day}", occurred_at=f"2026-09-0{day}T10:00:00Z", user_id="gus") for day in (2, 3)]
     with product.client(product.other) as client:
         assert client.post("/v1/usage/events", json=earlier).json()["accepted"] == 2
-    page = shown(read("workload", key=product.other, from_="2026-09-01", to="2026-11-01"))
+    app = read("workload", key=product.other, from_="2026-09-01", to="2026-11-01")
+    page = shown(app)
     assert "Why cost changed since the month before" in page
     # two calls of 0.0028 in September, one in October, each as long and as dear
     assert 'title="-0.0028 USD"' in page
+    # the first month has none before it to be compared with
+    drawn = [json.loads(chart.proto.spec)["layout"]["xaxis"].get("categoryarray") for chart in app.get("plotly_chart")]
+    assert ["2026-10"] in drawn

@@ -14,11 +14,13 @@ from accounting.errors import Conflict, InvalidInput
 from accounting.ledger import rollups
 from accounting.ledger.check import check, differences
 from accounting.ledger.closing import close_month, closed, moved
+from accounting.ledger.exceptions import dismiss, listed
 from accounting.ledger.reprice import reprice
 from accounting.ledger.revise import void
+from accounting.ledger.settlers.open_month import Month, closed_months, month_of
 from accounting.pipeline import TenantContext, ingest
 from accounting.pricing.book import PriceBook
-from accounting.storage.engine import transaction
+from accounting.storage.engine import read_only, transaction
 from accounting.storage.tenants import context, create_tenant
 from tests.accounting.ledger.prices import stored_book
 from tests.accounting.ledger.test_reprice import NAMES, NEW, OLD
@@ -119,6 +121,28 @@ def test_unpriced_events_are_named_with_their_number_until_they_are_accepted(
         close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER)
     row = close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER, accept=["unpriced"])
     assert row["coverage"] == {"priced": 2, "unpriced": 1, "exceptions": 0}
+
+
+def test_the_next_month_closes_next_and_hours_of_both_belong_to_the_one_after(
+    database: Database, tenant: TenantContext, books: dict[str, PriceBook]
+) -> None:
+    for month in (JULY, AUGUST):
+        close_month(database.app, tenant, month, "ann", now=SEPTEMBER)
+    with read_only(database.app, tenant.tenant) as connection:
+        shut = closed_months(connection, tenant.tenant)
+    hours = (datetime(2026, 8, 31, 23, tzinfo=UTC), SEPTEMBER)
+    assert [month_of(hour, shut) for hour in hours] == [Month(SEPTEMBER.date(), True), Month(SEPTEMBER.date(), False)]
+
+
+def test_an_exception_keeps_its_month_open_until_somebody_looked_at_it(
+    database: Database, tenant: TenantContext, books: dict[str, PriceBook]
+) -> None:
+    assert len(ingest(database.app, tenant, books["old"], body([event("a", user_id="eve")])).conflicts) == 1
+    with pytest.raises(Conflict, match="exceptions: 1 events left open"):
+        close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER)
+    [one] = listed(database.app, tenant)["exceptions"]
+    dismiss(database.app, tenant, one["exception_id"])
+    assert close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER)["coverage"]["exceptions"] == 0
 
 
 def test_a_close_waits_for_a_writer_in_flight_and_counts_what_it_wrote(

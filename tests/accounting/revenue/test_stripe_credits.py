@@ -33,6 +33,7 @@ GRANT = {
     "category": "paid",
     "amount": {"type": "monetary", "monetary": {"currency": "usd", "value": 10_000}},
 }
+IN_EURO = GRANT | {"amount": {"type": "monetary", "monetary": {"currency": "eur", "value": 10_000}}}
 SOLD = invoice(line("il_sale", 8_000, metadata={"credit_grant": "credgr_1"}), id="in_sale")
 CREDITS = [{"amount": 3_000, "type": "credit_balance_transaction", "credit_balance_transaction": "cbtxn_used"}]
 USED = invoice(
@@ -72,6 +73,13 @@ def test_a_sale_of_credits_is_deferred_whole() -> None:
     assert found == [("il_sale", to_minor("80"), None), ("deferred:credgr_1", to_minor("-80"), None)]
 
 
+def test_what_defers_the_price_of_a_subscription_is_no_subscription() -> None:
+    [sale, deferred] = invoice_lines(
+        invoice(line("il_sub", 8_000, subscription="sub_1", metadata={"credit_grant": "credgr_1"})), "day"
+    )
+    assert (sale.kind, deferred.kind) == ("subscription", "one_off")
+
+
 def test_applied_credits_earn_their_price_over_the_period_of_the_line_they_pay_for() -> None:
     found, use = credited(APPLIED), lines()["il_use"]
     assert (found.kind, found.amount, found.line_id) == ("discount", to_minor("24"), "cbtxn_used")
@@ -109,6 +117,7 @@ def test_promotional_credits_and_the_granting_itself_earn_nothing() -> None:
         (movement("c", "credits_expired", 10_001, JUNE), GRANT, "value=10001.*which holds 10000"),
         (movement("c", "credits_expired", 0, JUNE), GRANT, "value=0"),
         (movement("c", "credits_expired", 1, JUNE, currency="eur"), GRANT, "currency='EUR'.*sold in USD"),
+        (movement("c", "credits_expired", 1, JUNE), IN_EURO, "sold in USD"),
     ],
 )
 def test_what_contradicts_is_refused_with_field_and_value(

@@ -46,6 +46,19 @@ def test_inference_in_the_us_and_fast_serving_multiply_and_both_together_do() ->
     }
 
 
+def test_fast_serving_is_made_of_the_default_tier_alone() -> None:
+    found = _prices(
+        _read(
+            input_cost_per_token_batches=2.5e-06,
+            output_cost_per_token_batches=12.5e-06,
+            provider_specific_entry={"fast": 6},
+        )
+    )
+    assert found["fast", None, 0] == (30_000_000_000, 150_000_000_000)
+    rows = _read(input_cost_per_token_batches=2.5e-06, provider_specific_entry={"fast": 6}).rows
+    assert sorted(row.service_tier for row in rows) == ["batch", "default", "fast"]
+
+
 def test_regional_processing_multiplies_every_tier_and_threshold_and_no_search() -> None:
     search = {"search_context_size_low": 0.01, "search_context_size_medium": 0.01, "search_context_size_high": 0.01}
     statement = _read(
