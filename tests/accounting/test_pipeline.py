@@ -15,6 +15,7 @@ from accounting.storage.tariffs import load_book
 from accounting.storage.tenants import context, create_tenant
 from tests.conftest import Database
 from tests.events import body, event, lines
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 
@@ -27,7 +28,7 @@ def book(database: Database) -> PriceBook:
 
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest) -> TenantContext:
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     return context(database.app, name)
 

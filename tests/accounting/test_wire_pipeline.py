@@ -24,6 +24,7 @@ from accounting.usage.formats import openai_chat
 from accounting.usage.read import contexts
 from accounting.usage.wire import Call
 from tests.conftest import Database
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 START, END = datetime(2026, 7, 1, tzinfo=UTC), datetime(2026, 8, 1, tzinfo=UTC)
@@ -37,7 +38,7 @@ def book(database: Database) -> PriceBook:
 
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest) -> TenantContext:
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     return context(database.app, name)
 

@@ -11,6 +11,7 @@ from accounting.usage.formats import openai_chat
 from accounting.usage.wire import Call
 from tests.api.serving import Running, make_keys
 from tests.conftest import Database
+from tests.own_tenant import own_tenant
 from tests.wire_bodies import body, sent
 
 pytestmark = pytest.mark.storage
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.storage
 @pytest.fixture
 def acme(api: Running, database: Database, request: pytest.FixtureRequest) -> httpx.Client:
     """An admin of a tenant of this test alone."""
-    keys = make_keys(database, f"t{abs(hash(request.node.name)) % 10**12}")
+    keys = make_keys(database, own_tenant(request.node.name))
     return api.client(keys["admin"])
 
 

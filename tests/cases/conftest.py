@@ -11,6 +11,7 @@ from accounting.storage.tenants import context, create_tenant
 from accounting.tenant import TenantContext
 from tests.cases.metered import TARIFF
 from tests.conftest import Database
+from tests.own_tenant import own_tenant
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def tenant(metered: Database, request: pytest.FixtureRequest) -> Callable[..., T
     """Makes the test's tenant, with a reporting zone."""
 
     def make(reporting_tz: str = "UTC") -> TenantContext:
-        name = f"t{abs(hash(request.node.name)) % 10**12}"
+        name = own_tenant(request.node.name)
         create_tenant(metered.owner, name, name, reporting_tz)
         return context(metered.app, name)
 

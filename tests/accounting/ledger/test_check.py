@@ -23,6 +23,7 @@ from accounting.tenant import TenantContext
 from accounting.usage.classes import PRICED_CLASSES, UNIT_CLASSES
 from tests.conftest import Database
 from tests.events import body, event
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 
@@ -36,7 +37,7 @@ def book(database: Database) -> PriceBook:
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest, book: PriceBook) -> TenantContext:
     """A tenant with a priced, an unpriced, a pending and a void event in July, and a priced one in August."""
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     found = replace(context(database.app, name), pools=frozenset({"pool-1"}))
     events = [

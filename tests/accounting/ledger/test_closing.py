@@ -26,6 +26,7 @@ from tests.accounting.ledger.prices import stored_book
 from tests.accounting.ledger.test_reprice import NAMES, NEW, OLD
 from tests.conftest import Database
 from tests.events import body, event
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 
@@ -42,7 +43,7 @@ def books(database: Database) -> dict[str, PriceBook]:
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest, books: dict[str, PriceBook]) -> TenantContext:
     """Two July events of 1,000 x 2 + 100 x 8 millionths = 0.0028 each."""
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     found = context(database.app, name)
     ingest(database.app, found, books["old"], body([event("a"), event("b")]))

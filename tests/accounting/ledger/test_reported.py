@@ -26,6 +26,7 @@ from accounting.tenant import TenantContext
 from tests.accounting.ledger.prices import stored_book
 from tests.conftest import Database
 from tests.events import body, event
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 
@@ -38,7 +39,7 @@ NAMES = [Alias("openai", "o3", "o3", "test")]
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest) -> TenantContext:
     """A tenant that books what openai reports."""
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     return replace(context(database.app, name), reported_costs=frozenset({("openai", "")}))
 

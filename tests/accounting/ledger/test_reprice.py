@@ -27,6 +27,7 @@ from accounting.storage.tenants import context, create_tenant
 from tests.accounting.ledger.prices import stored_book
 from tests.conftest import Database
 from tests.events import body, event
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 
@@ -50,7 +51,7 @@ def books(database: Database) -> dict[str, PriceBook]:
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest, books: dict[str, PriceBook]) -> TenantContext:
     """Two priced events (0.0028 each), one without a price, one void; all in July by the old book."""
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     found = context(database.app, name)
     events = [

@@ -20,13 +20,14 @@ from accounting.storage.tenants import context, create_tenant
 from accounting.tenant import TenantContext
 from tests.conftest import Database
 from tests.events import body, event
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 
 
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest) -> TenantContext:
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     return context(database.app, name)
 

@@ -28,6 +28,7 @@ from accounting.tenant import TenantContext
 from accounting.usage.items import contexts
 from tests.conftest import Database
 from tests.events import body, event
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 EACH = Decimal("0.0028")  # 1,000 x 2 + 100 x 8 millionths
@@ -41,7 +42,7 @@ def book(database: Database) -> PriceBook:
 
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest) -> TenantContext:
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     return context(database.app, name)
 

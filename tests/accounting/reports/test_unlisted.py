@@ -21,6 +21,7 @@ from accounting.tenant import TenantContext
 from tests.accounting.ledger.prices import stored_book
 from tests.conftest import Database
 from tests.events import body, event
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 
@@ -32,7 +33,7 @@ NAME = "contracted_cost_without_list_price"
 
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest) -> TenantContext:
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     return context(database.app, name)
 

@@ -16,6 +16,7 @@ from accounting.storage.tenants import context, create_tenant
 from accounting.tenant import TenantContext
 from tests.conftest import Database
 from tests.events import body, event
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 EACH = Decimal("0.0028")  # 1,000 x 2 + 100 x 8 millionths
@@ -29,7 +30,7 @@ def book(database: Database) -> PriceBook:
 
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest) -> TenantContext:
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name, reporting_tz="Asia/Kathmandu")
     return context(database.app, name)
 

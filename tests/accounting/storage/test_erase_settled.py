@@ -30,6 +30,7 @@ from accounting.tenant import TenantContext
 from tests.accounting.ledger.prices import stored_book
 from tests.conftest import Database
 from tests.events import body, event
+from tests.own_tenant import own_tenant
 
 pytestmark = pytest.mark.storage
 
@@ -55,7 +56,7 @@ def _call(event_id: str, day: str, tokens: int, **of: Any) -> dict[str, Any]:
 @pytest.fixture
 def tenant(database: Database, request: pytest.FixtureRequest) -> TenantContext:
     """A contract with a tier, a commitment and a credit; usage booked, settled, re-priced and settled again."""
-    name = f"t{abs(hash(request.node.name)) % 10**12}"
+    name = own_tenant(request.node.name)
     create_tenant(database.owner, name, name)
     found = context(database.app, name)
     parts: dict[str, Any] = {

@@ -18,7 +18,7 @@ def scheduler(blocks: int = 64, block_size: int = 4, **limits: Any) -> Scheduler
 
 
 def add(one: Scheduler, name: str, length: int, max_tokens: int = 8) -> Sequence:
-    sequence = Sequence(name, [hash(name) % 100 + i for i in range(length)], SamplingParams(max_tokens=max_tokens))
+    sequence = Sequence(name, [1000 * ord(name[-1]) + i for i in range(length)], SamplingParams(max_tokens=max_tokens))
     one.add(sequence)
     return sequence
 
