@@ -96,6 +96,16 @@ class Reader:
         )
         return found
 
+    def shows(self, caption: str, row: str, value: str) -> None:
+        """Waits until the row that names `row` has a cell of that exact value.
+
+        A press is answered some moments later, and until then the page is idle with the old figures: what is
+        awaited has to be the new figure itself.
+        """
+        table = self.page.get_by_role("region", name=re.compile(re.escape(caption))).first
+        cell = table.locator("tbody tr").filter(has_text=row).locator(f"td[title='{value}']")
+        expect(cell.first).to_be_visible()
+
     def download(self, name: str) -> bytes:
         """The bytes of a file that a button gives."""
         with self.page.expect_download() as begun:

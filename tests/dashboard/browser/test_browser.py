@@ -199,7 +199,7 @@ def test_one_changed_charge_shows_on_page_file_and_api_alike(reader: Reader, mad
     assert (after["user_id"], Decimal(after["provider_cost"])) == (user, wanted)
     reader.follow("Users and accounts")
     reader.page.get_by_role("button", name="Refresh").click()
-    reader.drawn()
+    reader.shows("Margins by user", user, f"{after['provider_cost']} USD")
     said = {row["User"]: row["Provider cost"] for row in reader.table("Margins by user")}
     assert said[user] == f"{after['provider_cost']} USD"
     file = list(csv.DictReader(io.StringIO(reader.download("CSV").decode())))
