@@ -116,6 +116,7 @@ class Point(Record):
     Attributes:
         batch: decoding sequences. context_sum: tokens they attend to in all. ragged: their lengths differ.
         new, cached: prompt tokens prefilled in the step, and tokens of them that were in the cache. pairs: sum of n*(p + n/2).
+        disturbed: others used the machine during every sample: `seconds` is the lower quartile of these, and rather too long.
     """
 
     kind: Kind
@@ -131,6 +132,7 @@ class Point(Record):
     p25: float | None = None
     p75: float | None = None
     contaminated: Count = 0
+    disturbed: bool = False
 
 
 class Metric(Record):

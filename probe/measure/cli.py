@@ -51,6 +51,11 @@ A grid file: {"batch": [1, 4, 16], "context": [64, 256, 1024], "ragged": [[4, 25
     help="Others may take so much before a sample is out.",
 )
 @click.option(
+    "--keep-contaminated",
+    is_flag=True,
+    help="On a busy machine: a shape that was never measured alone has a point of its disturbed samples, marked as such.",
+)
+@click.option(
     "--replay",
     "replay_seconds",
     default=10.0,

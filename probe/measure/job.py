@@ -37,6 +37,7 @@ def run_job(values: Mapping[str, Any], out: Path, say: Say) -> ResultFile:
         retries=values["retries"],
         adaptive=adaptive,
         seed=values["seed"],
+        keep_contaminated=values.get("keep_contaminated", False),
     )
     visiting = Visiting(values["steps"], values["warm_up"], quiet_share=values["quiet_share"])
     rig = build_rig(ServeOptions.of({**values, "no_enable_prefix_caching": True}), values["threads"])

@@ -6,17 +6,19 @@ rig -> grid -> sweep (journal) -> points -> fit -> replay -> result file
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
 
 from probe.curve.errors import CurveRefused
 from probe.curve.limits import use_of
-from probe.curve.schema import VERSION, Fit, ModelInfo, ResultFile, Run, dump_result
+from probe.curve.schema import VERSION, Fit, ModelInfo, Point, ResultFile, Run, dump_result
 from probe.curve.setup_shape import measured_of, shape_of, widths
 from probe.fit.result import with_curve
 from probe.measure.ceilings import measure_ceilings
@@ -114,7 +116,7 @@ def _result(rig: Rig, model: ModelInfo, wanted: Sweep, journal: Journal, notes: 
         engine=engine_info(rig),
         device=device_info(rig, measured),
         samples=samples,
-        points=points_of(found),
+        points=points_of(found, wanted.settings.keep_contaminated),
     )
     return fitted(result, [*notes, *remarks(result)], memory_info(rig))
 
@@ -137,13 +139,25 @@ def remarks(result: ResultFile) -> list[str]:
     """What a reader must know of samples and points."""
     bad = sum(one.contaminated for one in result.samples)
     lost = sum(one.n == 0 for one in result.points)
-    said = [f"{bad} of {len(result.samples)} samples are contaminated and in no point"] if bad else []
+    disturbed = [one for one in result.points if one.disturbed]
+    kept = sum(one.n for one in disturbed)
+    said = [f"{bad - kept} of {len(result.samples)} samples are contaminated and in no point"] if bad > kept else []
     said += [f"{lost} shapes have no clean sample and are in no fit"] if lost else []
+    said += [disturbance(disturbed, len(result.points))] if disturbed else []
     beyond = beyond_own_tests(result)
     said += [f"{beyond} points are faster than the device's own stream and GEMM tests"] if beyond else []
     if result.run.drift is not None and abs(result.run.drift) > _DRIFT:
         said.append(f"the reference point's time moved by {result.run.drift:+.1%} while measuring")
     return said
+
+
+def disturbance(points: Sequence[Point], among: int) -> str:
+    """What is known of the error of disturbed points: how far their samples lie apart, which way they are wrong."""
+    apart = float(np.median([point.p75 / point.p25 - 1 for point in points if point.p25 and point.p75]))
+    return (
+        f"{len(points)} of {among} shapes were measured only while others used the machine: the quicker quarter of their samples "
+        f"stands for them, half of which lie {apart:.0%} apart; such times are rather too long"
+    )
 
 
 def beyond_own_tests(result: ResultFile) -> int:

@@ -32,6 +32,7 @@ class Settings:
         budget_seconds: of measuring, over all attempts of the run. target: held-out error (leave-one-batch MAPE) to stop at.
         rounds: of each stage. reference_every: visits between two of the reference shape. retries: of a contaminated visit.
         adaptive: False measures the given shapes only. stages: at most so many.
+        keep_contaminated: a shape without a clean sample has a point of contaminated ones, marked as such.
     """
 
     budget_seconds: float
@@ -42,6 +43,7 @@ class Settings:
     adaptive: bool = True
     stages: int = 8
     seed: int = 0
+    keep_contaminated: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,13 @@ def sweep(
             _stage(visit, stage, journal.plans[stage], reference, journal, how, say)
         except BudgetSpent:
             return [f"the budget of {how.budget_seconds / 60:g} minutes ended in stage {stage}"]
-        error = held_out_error(points_of(journal.samples()), experts)
+        points = points_of(journal.samples(), how.keep_contaminated)
+        error = held_out_error(points, experts)
         if not how.adaptive:
             return []
         if error is not None and error <= how.target:
             return [f"stage {stage}: held-out error {error:.1%} is under the target of {how.target:.1%}"]
-        shapes = journal.plans.get(stage + 1) or _new(refine(points_of(journal.samples()), experts), journal)
+        shapes = journal.plans.get(stage + 1) or _new(refine(points, experts), journal)
         if not shapes:
             return [f"the target of {how.target:.1%} was not reached, and nothing lies between the points any more"]
     return [f"the target of {how.target:.1%} was not reached in {how.stages} stages"]

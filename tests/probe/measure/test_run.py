@@ -15,11 +15,12 @@ from click.testing import CliRunner
 from accounting.selfhosted.curve_json import load_curve
 from probe.cli import probe
 from probe.curve.curve import CurveDocument
-from probe.curve.schema import ResultFile, Sample, load_result, read_result
+from probe.curve.schema import Point, ResultFile, Sample, load_result, read_result
 from probe.fit.model import Experts
-from probe.measure import drift, truth
+from probe.measure import drift, truth, watch
 from probe.measure.errors import MeasureRefused
 from probe.measure.rig import Rig, build_rig, options_of, rig_of
+from probe.measure.run import disturbance
 from probe.measure.shapes import Shape
 from probe.measure.simulate import Served
 from probe.measure.traffic import Arrival, Lengths, draw_arrivals
@@ -245,6 +246,35 @@ def test_an_interrupted_run_writes_what_it_has_and_goes_on(tmp_path: Path, monke
     assert whole[: 9 * 3] == first
     assert len(whole) == 2 * (15 + 3) * 3
     assert not (tmp_path / "curve.json.journal.jsonl").exists()
+
+
+def test_a_machine_that_is_never_quiet_gives_a_curve_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "contaminated", lambda *_: True)
+    given = options(tmp_path, rounds=1, replay=0)
+    strict = CliRunner().invoke(probe, ["run", *given])
+    assert "16 shapes have no clean sample and are in no fit" in strict.output
+    assert read_result(tmp_path / "curve.json").curve is None
+    done = CliRunner().invoke(probe, ["run", *given, "--keep-contaminated"])
+    assert done.exit_code == 0, done.output
+    assert "16 of 16 shapes were measured only while others used the machine" in done.output
+    assert "in no point" not in done.output
+    found = read_result(tmp_path / "curve.json")
+    assert found.curve is not None
+    assert {(point.disturbed, point.n == point.contaminated) for point in found.points} == {(True, True)}
+
+
+def test_what_is_known_of_the_error_of_disturbed_points() -> None:
+    """Quartiles 1 and 1.2, 2 and 2.6, 1 and 2: 20 %, 30 % and 100 % apart, the middle one is told."""
+    points = [
+        Point(kind="decode", seconds=low, p25=low, p75=high, disturbed=True)
+        for low, high in ((1.0, 1.2), (2.0, 2.6), (1.0, 2.0))
+    ]
+    assert disturbance(points, 7) == (
+        "3 of 7 shapes were measured only while others used the machine: the quicker quarter of their samples stands for them, "
+        "half of which lie 30% apart; such times are rather too long"
+    )
 
 
 def test_a_model_without_routed_layers_has_no_experts(tmp_path: Path) -> None:

@@ -25,6 +25,15 @@ def test_a_shape_without_a_clean_sample_counts_none() -> None:
     assert (point.n, point.contaminated, point.seconds) == (0, 1, 7.0)
 
 
+def test_a_shape_never_measured_alone_has_the_quicker_quarter_of_its_samples_where_it_is_asked_for() -> None:
+    times = [(decode(2, 40), sample(one, contaminated=True)) for one in (5.0, 2.0, 9.0, 3.0, 4.0)]
+    [point] = points_of(times, keep_contaminated=True)
+    assert (point.seconds, point.p25, point.p75, point.n, point.contaminated) == (3.0, 3.0, 5.0, 5, 5)
+    assert point.disturbed
+    [point] = points_of([*times, (decode(2, 40), sample(4.5))], keep_contaminated=True)
+    assert (point.seconds, point.n, point.contaminated, point.disturbed) == (4.5, 1, 5, False)
+
+
 def test_a_point_has_its_shapes_numbers() -> None:
     [point] = points_of([(mixed(2, 40, 16, 8), sample(1.0))])
     assert (point.batch, point.context_sum, point.ragged) == (2, 80, False)
