@@ -92,8 +92,11 @@ def _drawn(answer: Answer) -> None:
         log=(True, True),
         name="context",
     )
-    says = "Lines: the fitted curve. Points: measured. Thin and dotted: beyond what was measured."
-    plot.draw(lines, "throughput-lines", "Fitted curve and measured points", says)
-    frame.table(cells, _CELLS, "Throughput and times")
+    points = any(cell["measured_tokens_per_second"] is not None for cell in cells)
+    told = "Points: measured." if points else "This curve came without its measured points."
+    says = f"Lines: the fitted curve. {told} Thin and dotted: beyond what was measured."
+    plot.draw(lines, "throughput-lines", "Fitted curve and measured points" if points else "Fitted curve", says)
+    shown = [column for column in _CELLS if points or column["name"] != "measured_tokens_per_second"]
+    frame.table(cells, shown, "Throughput and times")
     frame.source(answer, "curve", downloads=False)
     frame.files(cells, [column["name"] for column in _CELLS], "curve")

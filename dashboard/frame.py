@@ -21,6 +21,9 @@ MOST_ROWS = 500
 """Rows of a table on a page; all of them are in the files."""
 DRAWING = "drawing"
 """Kind of a column of SVG that charts.spark made; it goes into the page as it is."""
+WORDS = "words"
+"""Kind of a column of codes, as `cost_of_revenue`: people read words, and hovering shows the code."""
+_CODES = ("statement_line", "check", "status", "reason", "charge_status", "purpose", "basis", "kind")
 _NUMERIC = ("money", "count", "percent", "number")
 _MARKED = ("total", "subtotal", "total_free_tier_in", "total_free_tier_out")
 PLOT: dict[str, Any] = {
@@ -58,6 +61,8 @@ def cell(value: Any, kind: str, currency: str | None, exact: bool = False) -> tu
     text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
     if kind == "percent":
         return (f"{text} %" if exact else money.percent(text)), f"{text} %"
+    if kind == WORDS:
+        return text.replace("_", " "), text
     shown = _BRIEF.get(kind)
     return (text if shown is None or (exact and kind == "number") else shown(value)), text
 
@@ -95,7 +100,7 @@ def table(
     body = "".join(_line(row, columns, currency, exact) for row in rows[:MOST_ROWS])
     at.html(
         f'<div class="tc-table" tabindex="0" role="region" aria-label="{html.escape(caption, quote=True)}"><table>'
-        f"<caption>{html.escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<caption><span>{html.escape(caption)}</span></caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
     if len(rows) > MOST_ROWS:
         at.caption(f"The first {MOST_ROWS:,} of {len(rows):,} rows; the files have all.")
@@ -115,7 +120,8 @@ def _line(row: Mapping[str, Any], columns: Sequence[Mapping[str, str]], currency
         if column["kind"] == DRAWING:
             cells.append(f"<td>{row.get(column['name']) or ''}</td>")
             continue
-        shown, hover = cell(row.get(column["name"]), column["kind"], row.get(currency), exact)
+        coded = column["kind"] == "text" and column["name"] in _CODES
+        shown, hover = cell(row.get(column["name"]), WORDS if coded else column["kind"], row.get(currency), exact)
         kinds = ["n" if column["kind"] in _NUMERIC else "prose" if column["kind"] == "prose" else "text"]
         kinds += ["neg"] if shown.startswith("\N{MINUS SIGN}") else []
         cells.append(

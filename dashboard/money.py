@@ -12,6 +12,7 @@ _LEAST = Decimal("0.000000001")
 """Less than this is what rounding of exact fractions left."""
 _LEAST_PLAIN = Decimal("0.0001")
 """The least ratio that four decimals show."""
+_ALL = Decimal(100)
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_HALF_EVEN)
 _STEPS = ((9, "bn"), (6, "m"))
 _MINUS = "\N{MINUS SIGN}"
@@ -47,8 +48,16 @@ def short(exact: str | None, currency: str | None = None) -> str:
 
 
 def percent(exact: str | None) -> str:
-    """A percentage with one decimal."""
-    return UNKNOWN if exact is None else _signed(Decimal(exact), f"{abs(Decimal(exact)):,.1f}", None) + " %"
+    """A percentage with one decimal; one that is nearly nothing or nearly all does not look like it is."""
+    if exact is None:
+        return UNKNOWN
+    value = Decimal(exact)
+    digits = f"{abs(value):,.1f}"
+    if value and digits == "0.0":
+        return "<0.1 %" if value > 0 else f"{_MINUS}<0.1 %"
+    if digits == "100.0" and 0 < value < _ALL:
+        return ">99.9 %"
+    return f"{_signed(value, digits, None)} %"
 
 
 def count(value: int | None) -> str:

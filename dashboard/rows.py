@@ -84,6 +84,11 @@ def worst(lost: Sequence[Row]) -> Row:
     return next((row for row in lost if _is_positive(row["net_revenue"])), lost[0])
 
 
+def is_loss(amount: str | None) -> bool:
+    """Whether a plain decimal is below 0."""
+    return amount is not None and amount.startswith("-")
+
+
 def _is_positive(amount: str | None) -> bool:
     """Whether a plain decimal is above 0: it has a digit that is not 0, and no sign."""
     return amount is not None and not amount.startswith("-") and amount.strip("0.") != ""

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 
 from dashboard import money
 from dashboard.charts.colours import GAIN, LOSS, dash, filling, pattern, series
-from dashboard.charts.frame import Row, drawn, figure, labels
+from dashboard.charts.frame import HEIGHT, Row, drawn, figure, labels
+from dashboard.charts.periods import dated, ticks
+
+_ROOMY = 5
+"""Names that a legend holds without taking room from the bars."""
+_NAME_HEIGHT = 10
+_FEW = 5
+"""Counts up to here have a tick each; plotly would set halves between."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +37,15 @@ def stacked(rows: Sequence[Row], x: str, label: str, value: str, titles: tuple[s
         traces.append(
             _part([row[x] for row in own], [row[value] for row in own], str(key or "not named"), number, currency)
         )
-    made = figure(traces, *titles, barmode="relative")
-    made.update_xaxes(type="category", categoryorder="array", categoryarray=order)
-    return made
+    taller = HEIGHT + _NAME_HEIGHT * max(0, len(traces) - _ROOMY)
+    made = figure(traces, *titles, barmode="relative", height=taller)
+    return _in_order(made, order)
 
 
 def parts(rows: Sequence[Row], x: str, values: Sequence[str], titles: tuple[str, str], currency: str) -> go.Figure:
     """A bar a row, in the order of the rows, made of several columns; what is negative goes below the axis."""
     made = figure(_columns(rows, x, values, currency), *titles, barmode="relative")
-    made.update_xaxes(type="category", categoryorder="array", categoryarray=[str(row[x]) for row in rows])
-    return made
+    return _in_order(made, [str(row[x]) for row in rows])
 
 
 def grouped(rows: Sequence[Row], x: str, values: Sequence[str], titles: tuple[str, str], currency: str) -> go.Figure:
@@ -98,18 +105,34 @@ def distribution(
         for column, name, colour, shape in ((lost, "losing money", LOSS, "/"), (count, "all subscribers", GAIN, ""))
     ]
     unused = [f"{row[count]:,} used nothing" for row in rows if row[low] == 0]
+    highest = max([row[count] for row in drawable], default=1)
     made = figure(reversed(traces), ". ".join([titles[0], *unused]), titles[1], barmode="overlay")
-    made.update_xaxes(type="log", dtick=1)
+    made.update_xaxes(type="log", dtick=1, tickformat=",")
+    made.update_yaxes(tickformat=",d", **({"dtick": 1} if highest <= _FEW else {}))
     for number, mark in enumerate(mark for mark in marks if mark.at is not None and float(mark.at) > 0):
         made.add_scatter(
             x=[float(mark.at or 0)] * 2,
-            y=[0, max([row[count] for row in drawable], default=1)],
+            y=[0, highest],
             mode="lines",
-            name=f"{mark.label}: {money.number(str(mark.at))}",
+            name=f"{mark.label}: {_use(mark.at)}",
             hoverinfo="name",
             line={"color": series(number + 2), "width": 3, "dash": dash(number + 1)},
         )
     return made
+
+
+def _in_order(made: go.Figure, order: Sequence[Any]) -> go.Figure:
+    """Bars in the order of the rows; of many periods only some are named."""
+    made.update_xaxes(type="category", categoryorder="array", categoryarray=list(order))
+    if dated(order):
+        made.update_xaxes(**ticks(order))
+    return made
+
+
+def _use(at: str | int | None) -> str:
+    """A limit as its label says it: whole from ten on, as nobody makes a part of a request."""
+    exact = str(at)
+    return f"{float(exact):,.0f}" if float(exact) >= 10 else money.number(exact)
 
 
 def _columns(rows: Sequence[Row], x: str, values: Sequence[str], currency: str) -> list[go.Bar]:
@@ -128,5 +151,6 @@ def _part(x: Sequence[str], amounts: Sequence[str | None], name: str, number: in
         name=name,
         marker={"color": series(number), "pattern": filling(pattern(number))},
         customdata=[money.exactly(amount, currency) for amount in amounts],
-        hovertemplate=f"%{{x}}<br>{name}<br>%{{customdata}}<extra></extra>",
+        hovertext=[str(one) for one in x],
+        hovertemplate=f"%{{hovertext}}<br>{name}<br>%{{customdata}}<extra></extra>",
     )

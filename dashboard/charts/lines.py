@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, floor, log10
 from typing import Any
 
 import plotly.graph_objects as go
@@ -42,7 +43,9 @@ def lines(
             traces.append(_points(known, x, measured, said, number, unit))
     made = figure(traces, *titles, height=420, legend=True)
     made.update_xaxes(type="log" if log[0] else "linear")
-    made.update_yaxes(type="log" if log[1] else "linear", **({"dtick": "D2"} if log[1] else {}))
+    made.update_yaxes(type="log" if log[1] else "linear")
+    if log[1]:
+        made.update_yaxes(**_powers([drawn(row[name]) for row in rows for name in (y, measured) if name]))
     if log[0]:
         values = sorted({drawn(row[x]) or 0.0 for row in rows})
         made.update_xaxes(tickvals=values, ticktext=[f"{value:,.0f}" for value in values])
@@ -69,6 +72,17 @@ def lorenz(rows: Sequence[Row], across: str, up: str, label: str, titles: tuple[
     made.update_xaxes(range=[0, 102], dtick=25, ticksuffix=" %")
     made.update_yaxes(ticksuffix=" %")
     return made
+
+
+def _powers(values: Sequence[float | None]) -> dict[str, Any]:
+    """Ticks of a logarithmic axis: 1, 2 and 5 of each power of ten in full, as the short names in between can't be read."""
+    known = [value for value in values if value]
+    if not known:
+        return {}
+    low, high = floor(log10(min(known))), ceil(log10(max(known)))
+    found = [digit * 10.0**power for power in range(low, high + 1) for digit in (1, 2, 5)]
+    shown = [value for value in found if min(known) / 2 < value < max(known) * 2]
+    return {"tickvals": shown, "ticktext": [f"{value:,.6g}" if value < 1 else f"{value:,.0f}" for value in shown]}
 
 
 def _line(

@@ -132,7 +132,7 @@ def _charges(filters: list[str]) -> None:
         st.caption("A key of scope analyst or admin shows the single charges that these figures are sums of.")
         return
     orders = {"cost": "The dearest first", "time": "The newest first"}
-    at = st.columns(2)
+    at = st.columns(2, vertical_alignment="bottom")
     order = url_state.choice("order", "Order", orders, "cost", at=at[0])
     if not url_state.flag(
         "charges",

@@ -14,7 +14,7 @@ _ROWS = {
     "period": "The period",
     "to_date": "To date, complete days",
     "before": "Same days of the period before",
-    "change": "Change",
+    "change": "Change (of a margin %: in points)",
     "run_rate": "Run rate to the end",
 }
 

@@ -46,15 +46,15 @@ def page() -> None:
 def _book() -> None:
     at = st.columns(2)
     used = _used()
-    model = url_state.pick(
-        "model", "Model", used, "By its exact name; those of the period are offered, the dearest first.", at[0], ""
-    )
+    offered = used[0] if used else ""
+    told = "By its exact name; those of the period are offered, the dearest first."
+    model = url_state.pick("model", "Model", used, told, at[0], offered)
     seller = url_state.words("seller", "Seller", at=at[1], placeholder="openai")
     if not seller and not model:
         if not used:
             states.empty("The book has thousands of rows", "Name a seller or a model; `openai`, for one.")
             return
-        model = used[0]
+        model = offered
         st.caption(f"`{model}` cost most in the period; choose or type another model above.")
     answer = states.ask("/v1/prices", seller=seller, model=model)
     found: list[dict[str, Any]] = answer.data["prices"]

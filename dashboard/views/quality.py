@@ -70,7 +70,7 @@ def _assign(found: list[dict[str, Any]]) -> None:
         st.markdown(
             "**Assign a price**: say which model it is priced as; its backlog is priced by the rows in force at each call."
         )
-        at = st.columns(3)
+        at = st.columns(3, vertical_alignment="bottom")
         names = [f"{row['seller']}/{row['model']}" for row in found]
         which = at[0].selectbox("Model without a price", names)
         like = at[1].text_input("Priced as", placeholder="openai/gpt-4o", help="SELLER/MODEL of the price list.")
@@ -116,13 +116,11 @@ def _exceptions() -> None:
 
 def _decide(found: list[dict[str, Any]]) -> None:
     api = session.reader().api
-    at = st.columns([2, 1, 1])
+    at = st.columns([2, 1, 1], vertical_alignment="bottom")
     one = at[0].selectbox("One exception", [row["exception_id"] for row in found], key="exception")
     chosen = rows.of(found, exception_id=one)[0]
     with st.expander(f"Its evidence: {chosen['detail']}"):
         st.code(_pretty(chosen["usage_body"]), language="json")
-    at[1].markdown("&nbsp;")
-    at[2].markdown("&nbsp;")
 
     def replay() -> str:
         told = api.post("/v1/exceptions/replay", {"exception_ids": [one]})

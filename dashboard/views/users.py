@@ -66,6 +66,7 @@ def page() -> None:
         )
     for currency in rows.currencies(answer):
         _table(answer, currency, key, GROUPS[by])
+        _worst(rows.of(listed, billing_currency=currency), by)
     frame.source(answer, "margin")
     if by == "user" and listed:
         _heavy()
@@ -91,6 +92,14 @@ def _table(answer: Answer, currency: str, key: str, by: str) -> None:
         shown.insert(3, _DAYS)
         _draw_days(listed, currency)
     frame.table(listed, shown, f"Margins by {by.lower()}, {currency}, the least profitable first")
+
+
+def _worst(listed: list[rows.Row], by: str) -> None:
+    """The way to the page of whoever loses most."""
+    lost = [row for row in listed if rows.is_loss(row["gross_margin"])]
+    if by == "user" and lost:
+        user = str(lost[0]["user_id"])
+        url_state.link("users", f"Why does {user} lose money?", icon=":material/person_search:", user=user)
 
 
 def _draw_days(listed: list[dict[str, Any]], currency: str) -> None:

@@ -68,7 +68,8 @@ def _block(answer: Answer, currency: str, by: str) -> None:
     for tab, (title, names) in zip(tabs, _TABLES.items(), strict=True):
         shown = rows.chosen(answer.data["columns"], names)
         shown[0]["label"] = by
-        frame.table(rows.named([*own, total], "key"), shown, f"{title}, {currency}", at=tab)
+        paid = len(rows.currencies(answer)) > 1 or any(column["kind"] == "money" for column in shown)
+        frame.table(rows.named([*own, total], "key"), shown, f"{title}, {currency}" if paid else title, at=tab)
 
 
 def _growth(answer: Answer, currency: str) -> None:

@@ -20,8 +20,8 @@ def bridge(rows: list[dict[str, Any]], before: str = "100", after: str = "120") 
 
 def test_a_waterfall_goes_from_the_first_amount_over_signed_steps_to_the_last() -> None:
     bars = bridge([{"step": "unit_price", "margin": "-30.5"}, {"step": "users", "margin": "50.5"}])
-    assert list(bars.x) == ["September", "unit price", "users", "October"]
-    assert list(bars.y) == [100.0, -30.5, 50.5, 120.0]
+    assert list(bars.y) == ["September", "unit price", "users", "October"]
+    assert list(bars.x) == [100.0, -30.5, 50.5, 120.0]
     assert list(bars.measure) == ["absolute", "relative", "relative", "absolute"]
 
 
@@ -33,25 +33,25 @@ def test_a_waterfall_has_every_digit_one_hover_away() -> None:
 
 @pytest.mark.parametrize(("margin", "shown"), [("0.005", True), ("-0.005", True), ("0.0049", False), ("0", False)])
 def test_a_step_below_half_a_cent_has_no_bar(margin: str, shown: bool) -> None:
-    assert ("users" in bridge([{"step": "users", "margin": margin}]).x) is shown
+    assert ("users" in bridge([{"step": "users", "margin": margin}]).y) is shown
 
 
 def test_the_axis_of_a_waterfall_begins_at_0_unless_its_steps_are_small() -> None:
     rows = [{"step": "users", "margin": "-60"}]
     wide = charts.waterfall(rows, "step", "margin", ("a", "100"), ("b", "40"), "USD")
-    assert wide.layout.yaxis.range is None
+    assert tuple(wide.layout.xaxis.range) == (0.0, 125.0)  # a quarter of room for the amount beside the bar
     rows = [{"step": "users", "margin": "-1"}]
     cut = charts.waterfall(rows, "step", "margin", ("a", "100"), ("b", "99"), "USD")
-    assert tuple(cut.layout.yaxis.range) == (98.75, 100.25)
-    assert cut.layout.yaxis.title.text == "USD, axis cut"
+    assert tuple(cut.layout.xaxis.range) == (98.75, 100.25)
+    assert cut.layout.xaxis.title.text == "USD, axis cut"
     rows = [{"step": "users", "margin": "-50"}]
     half = charts.waterfall(rows, "step", "margin", ("a", "100"), ("b", "50"), "USD")
-    assert half.layout.yaxis.range is None
+    assert tuple(half.layout.xaxis.range) == (0.0, 125.0)
 
 
 def test_a_waterfall_below_zero_keeps_its_axis() -> None:
     lost = charts.waterfall([{"step": "users", "margin": "-10"}], "step", "margin", ("a", "-90"), ("b", "-100"), "USD")
-    assert lost.layout.yaxis.range is None
+    assert tuple(lost.layout.xaxis.range) == (-125.0, 0.0)
 
 
 CURVE = [
@@ -113,6 +113,30 @@ def test_a_logarithmic_axis_has_a_tick_at_each_value_that_was_measured() -> None
     made = charts.lines(GRID, "batch", "tokens_per_second", "context", titles, log=(True, False))
     assert (made.layout.xaxis.type, made.layout.yaxis.type) == ("log", "linear")
     assert (list(made.layout.xaxis.tickvals), list(made.layout.xaxis.ticktext)) == ([1.0, 8.0], ["1", "8"])
+
+
+def test_a_logarithmic_height_has_whole_names_at_1_2_and_5() -> None:
+    titles = ("Batch", "Tokens a second")
+    made = charts.lines(GRID, "batch", "tokens_per_second", "context", titles, log=(True, True))
+    # From 150 to 1,400: 100 and 2,000 are the first beyond, within twice.
+    assert list(made.layout.yaxis.ticktext) == ["100", "200", "500", "1,000", "2,000"]
+
+
+def test_days_below_an_axis_are_few_and_say_their_year_once() -> None:
+    days = [{"day": f"2026-10-{day:02}", "model": "a", "cost": "1"} for day in range(1, 32)]
+    axis = charts.stacked(days, "day", "model", "cost", ("", "USD"), "USD").layout.xaxis
+    assert list(axis.ticktext) == ["1 Oct<br>2026", "6 Oct", "11 Oct", "16 Oct", "21 Oct", "26 Oct", "31 Oct"]
+    assert list(axis.tickvals)[:2] == ["2026-10-01", "2026-10-06"]
+    named = charts.stacked([{"m": "pro", "x": "a", "cost": "1"}], "m", "x", "cost", ("", "USD"), "USD").layout.xaxis
+    assert named.tickvals is None  # names that are no periods all stay
+
+
+def test_a_limit_of_use_from_ten_on_is_whole() -> None:
+    marks = (charts.Mark("break-even", "1773.9412"), charts.Mark("cap", "9.5"))
+    made = charts.distribution(
+        USE, ("from_use", "below_use"), "subscribers", "loss_making", marks, ("Requests", "Subscribers")
+    )
+    assert [trace.name for trace in made.data[2:]] == ["break-even: 1,774", "cap: 9.5"]
 
 
 MONTHS: list[dict[str, Any]] = [
@@ -263,4 +287,4 @@ def test_axes_keep_room_for_their_labels(name: str) -> None:
     layout = FIGURES[name]().layout
     assert layout.xaxis.automargin
     assert layout.yaxis.automargin
-    assert layout.yaxis.title.text
+    assert layout.xaxis.title.text or layout.yaxis.title.text

@@ -71,8 +71,21 @@ def test_a_cell_of_a_picture_has_three_digits_and_no_exponent(exact: str, shown:
     assert money.brief(exact) == shown
 
 
-@pytest.mark.parametrize(("exact", "shown"), [("99.95", "100.0 %"), ("-0.04", "0.0 %"), ("-1234.56", "−1,234.6 %")])
-def test_a_percentage_has_one_decimal(exact: str, shown: str) -> None:
+@pytest.mark.parametrize(
+    ("exact", "shown"),
+    [
+        ("99.949", "99.9 %"),
+        ("99.95", ">99.9 %"),
+        ("100", "100.0 %"),
+        ("100.04", "100.0 %"),
+        ("0", "0.0 %"),
+        ("0.04", "<0.1 %"),
+        ("-0.04", "−<0.1 %"),
+        ("-99.99", "−100.0 %"),
+        ("-1234.56", "−1,234.6 %"),
+    ],
+)
+def test_a_percentage_has_one_decimal_and_nearly_nothing_or_all_is_not_shown_as_such(exact: str, shown: str) -> None:
     assert money.percent(exact) == shown
 
 
