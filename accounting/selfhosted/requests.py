@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from accounting.errors import InvalidInput
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN, Bools, Ints
-from accounting.selfhosted.curve import Curve, Outside
+from accounting.selfhosted.curve import Curve, Domain, Outside
 from accounting.selfhosted.reasons import (
     CACHED_UNKNOWN,
     CHARGED,
@@ -106,12 +106,15 @@ class Evidence:
     extrapolated: Bools
 
 
-def judge(requests: Requests, curve: Curve, outside: Outside) -> Evidence:
-    """Reasons by request; the first that holds, in the order of design.md: evidence, times, cached tokens, range."""
+def judge(requests: Requests, curve: Curve, outside: Outside, token_budget: int) -> Evidence:
+    """Reasons by request; the first that holds, in the order of design.md: evidence, times, cached tokens, range.
+
+    token_budget: tokens a step of the pool may compute; longer prompts come in chunks of it.
+    """
     first, end = requests.first_token_at, requests.completed_at
     no_first, no_end = first == NO_TIME, end == NO_TIME
     reason = np.full(len(requests), CHARGED, np.int8)
-    beyond = _beyond(requests, curve)
+    beyond = _beyond(requests, curve.domain, token_budget)
     if outside == "refuse":
         reason[beyond] = OUTSIDE
     reason[requests.cached_tokens == UNKNOWN] = CACHED_UNKNOWN
@@ -125,17 +128,24 @@ def judge(requests: Requests, curve: Curve, outside: Outside) -> Evidence:
     return Evidence(reason, ran, beyond & (reason == CHARGED))
 
 
-def _beyond(requests: Requests, curve: Curve) -> Bools:
-    """Contexts at the last step, new and cached prompt tokens beyond what was measured; short contexts are inside a step's lines."""
-    domain = curve.domain
+def prompts_measured(domain: Domain, new: Ints, cached: Ints, token_budget: int) -> Bools:
+    """Which prompts lie within what was measured: in one step, or else in chunks of the budget, each with what it finds in the cache.
+
+    A prompt of n new tokens upon p cached ones has K = ceil(n / budget) equal chunks; the last finds p + n - n/K.
+    """
+    most, found = (np.inf if bounds is None else bounds[1] for bounds in (domain.prefill_new, domain.prefill_cached))
+    chunks = np.maximum(-(-new // token_budget), 1)
+    whole = (new <= most) & (cached <= found)
+    chunked = (np.minimum(new, token_budget) <= most) & (cached + new - new / chunks <= found)
+    return np.asarray(whole | chunked)
+
+
+def _beyond(requests: Requests, domain: Domain, token_budget: int) -> Bools:
+    """Contexts at the last step and prompts beyond what was measured; short contexts are inside a step's lines."""
     cached = np.where(requests.cached_tokens == UNKNOWN, 0, requests.cached_tokens)
     top = requests.context_tokens + requests.output_tokens
-    beyond = top > domain.context[1]
-    if domain.prefill_new is not None:
-        beyond = beyond | (requests.context_tokens - cached > domain.prefill_new[1])
-    if domain.prefill_cached is not None:
-        beyond = beyond | (cached > domain.prefill_cached[1])
-    return np.asarray(beyond)
+    prompts = prompts_measured(domain, requests.context_tokens - cached, cached, token_budget)
+    return np.asarray((top > domain.context[1]) | ~prompts)
 
 
 def steps_of(output_tokens: Ints, decode_steps: Ints) -> Ints:

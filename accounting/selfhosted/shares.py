@@ -72,7 +72,7 @@ def attribute(
 
     A request that ran on an unknown replica makes the pool fluid: R divided by replicas, quality estimated.
     """
-    evidence = judge(requests, curve, pool.outside)
+    evidence = judge(requests, curve, pool.outside, pool.token_budget)
     fluid = bool((requests.replica[evidence.ran] == UNKNOWN).any()) or bool((cells.replica == UNKNOWN).any())
     if fluid:
         cells = cells if bool((cells.replica == UNKNOWN).all()) else cells.as_fluid()

@@ -16,7 +16,7 @@ from accounting.selfhosted.grid import Grid
 from accounting.selfhosted.hour import settle_hour
 from accounting.selfhosted.pool import Cells, Pool
 from accounting.selfhosted.reasons import QUALITIES, REASONS
-from accounting.selfhosted.requests import Requests
+from accounting.selfhosted.requests import Requests, prompts_measured
 from accounting.selfhosted.shares import Attribution, attribute
 from tests.accounting.selfhosted.replay import HEADER, curve, log, pool_of, shares, whole
 from tests.accounting.selfhosted.simulator import H200_8B, Job, Replica
@@ -73,6 +73,32 @@ def test_a_context_beyond_the_curve_is_refused_or_flagged(outside: Any, reason: 
         curve(), replace(POOL, outside=outside), pair(context_tokens=[1_000, 200_000]), Cells.of_hours([0], 1)
     )
     assert (reasons(of)[1], int(of.extrapolated.sum())) == (reason, flags)
+
+
+@pytest.mark.parametrize(
+    ("new", "cached", "budget", "within"),
+    [
+        (1_024, 3_000, 1_024, True),
+        (1_025, 0, 4_096, False),  # one step of more than was measured
+        (4_096, 0, 1_024, True),  # four chunks, the last upon 3,072
+        (4_100, 0, 1_024, False),  # five of 820: the last upon 3,280
+        (2_048, 2_048, 1_024, True),  # the second upon 3,072
+        (2_048, 2_049, 1_024, False),
+        (100, 3_073, 1_024, False),
+    ],
+)
+def test_a_long_prompt_is_within_the_range_where_each_of_its_chunks_is(
+    new: int, cached: int, budget: int, within: bool
+) -> None:
+    domain = Domain((1, 16), (64, 8_192), (16, 1_024), (0, 3_072))
+    found = prompts_measured(domain, np.array([new]), np.array([cached]), budget)
+    assert found.tolist() == [within]
+
+
+def test_an_axis_that_was_not_swept_rules_no_prompt_out() -> None:
+    assert prompts_measured(Domain((1, 16), (64, 8_192)), np.array([9_000]), np.array([9_000]), 1_024).tolist() == [
+        True
+    ]
 
 
 def test_a_missing_replica_makes_the_pool_fluid_and_its_charges_estimated() -> None:
