@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from accounting.errors import InvalidInput
 from accounting.money import to_minor
 from accounting.pricing.currency_codes import currency_code
 from accounting.revenue.csv_rows import csv_rows
-from accounting.revenue.lines import LineResult, write_lines
+from accounting.revenue.lines import LineResult, booked_lines, write_lines
 from accounting.revenue.plan_prices import MOST_UNITS, UNITS
 from accounting.revenue.recognition import BY_USE, POLICIES, Line
+from accounting.revenue.refunds import Refunds
 from accounting.revenue.subscriptions import day_of, text_of, whole_of
 from accounting.storage.engine import transaction
 from accounting.tenant import TenantContext
@@ -44,18 +45,40 @@ def import_rows(
     """The same for rows in memory: (place, column -> text), '' where a column has nothing."""
     if recognition not in POLICIES:
         raise InvalidInput("recognition", recognition, f"one of {', '.join(POLICIES)} is expected")
-    result, lines = LineResult(), dict[str, Line]()
+    result, lines, places = LineResult(), dict[str, Line](), dict[str, int]()
     for number, cells in rows:
         try:
             line = _parse(context, cells, recognition)
             if line.line_id in lines:
                 raise InvalidInput("line_id", line.line_id, "is on an earlier line already")
-            lines[line.line_id] = line
+            lines[line.line_id], places[line.line_id] = line, number
         except InvalidInput as error:
-            result.rejected.append({"line": number, "field": error.field, "value": error.value, "reason": error.reason})
+            result.reject(number, error)
     with transaction(engine, context.tenant) as connection:
+        for reason, refund in _too_much(connection, context, lines):
+            result.reject(places[refund], reason)
+            del lines[refund]
         write_lines(connection, context, "csv", list(lines.values()), result)
     return result
+
+
+def _too_much(
+    connection: Connection, context: TenantContext, lines: Mapping[str, Line]
+) -> list[tuple[InvalidInput, str]]:
+    """Refunds that give back more than was billed, each with the reason."""
+    given = [line for line in lines.values() if line.kind == "refund"]
+    billed = [line.refers_to for line in given if line.refers_to]
+    invoices = [line.invoice_id for line in given if line.invoice_id]
+    named = {"line_id": billed, "refers_to": billed, "invoice_id": invoices}
+    booked = [line for column, values in named.items() for line in booked_lines(connection, context, column, values)]
+    left = Refunds([*(line for line in lines.values() if line.kind != "refund"), *booked])
+    found = []
+    for refund in given:
+        try:
+            left.check([refund], f"refund {refund.line_id}")
+        except InvalidInput as error:
+            found.append((error, refund.line_id))
+    return found
 
 
 def _parse(context: TenantContext, cells: dict[str, str], recognition: str) -> Line:

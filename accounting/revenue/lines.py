@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, select, text
+from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from accounting.errors import InvalidInput
 from accounting.money import format_plain, from_minor, to_minor
 from accounting.revenue.recognition import Line
+from accounting.revenue.stripe_credits import EARNED
 from accounting.revenue.subscriptions import text_of
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.tables import revenue_customers, revenue_lines
@@ -30,7 +31,7 @@ class LineResult:
 
     Attributes:
         accepted: new. duplicates: known with the same content.
-        conflicts: ids of lines that are known with another content; what is known stays.
+        conflicts: ids of lines that are known, or came before in the import, with another content; what is known stays.
         rejected: {"line", "field", "value", "reason"} of each row or object that can't be used; line counts from 1.
         skipped: reason -> how many objects book nothing.
         unmatched: ids of new lines that name neither a user nor an account; they are kept.
@@ -47,6 +48,10 @@ class LineResult:
         """The counts and lists as JSON."""
         return asdict(self)
 
+    def reject(self, place: int, error: InvalidInput) -> None:
+        """Notes a row or an object that can't be used."""
+        self.rejected.append({"line": place, "field": error.field, "value": error.value, "reason": error.reason})
+
     def skip(self, reason: str) -> None:
         """Counts an object that books nothing."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
@@ -59,8 +64,13 @@ def write_lines(
 
     A line whose user was erased since is known by its id alone.
     """
-    rows = {line.line_id: _row(context, source, line) for line in lines}
-    result.duplicates += len(lines) - len(rows)
+    rows: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        row = _row(context, source, line)
+        if rows.setdefault(line.line_id, row)["line_hash"] == row["line_hash"]:
+            result.duplicates += rows[line.line_id] is not row
+        else:
+            result.conflicts.append(line.line_id)
     keys = sorted(rows)
     for first in range(0, len(keys), _CHUNK):
         some = keys[first : first + _CHUNK]
@@ -72,21 +82,24 @@ def write_lines(
         result.unmatched += [key for key in some if key in added and not _owned(rows[key], owners)]
 
 
-def known_line_ids(connection: Connection, context: TenantContext, ids: Sequence[str]) -> set[str]:
-    """Those of the ids that are booked."""
-    table = revenue_lines.c
-    query = select(table.line_id).where((table.tenant == context.tenant) & table.line_id.in_(ids))
-    return set(connection.execute(query).scalars())
-
-
-def booked_line(connection: Connection, context: TenantContext, line_id: str) -> Line | None:
-    """The line as it was booked, None where there is none."""
+def booked_lines(connection: Connection, context: TenantContext, column: str, values: Iterable[str]) -> list[Line]:
+    """Lines as they were booked whose `column` (line_id, invoice_id, refers_to) is one of the values, by id."""
     table = revenue_lines.c
     query = select(*(table[name] for name in _FIELDS)).where(
-        (table.tenant == context.tenant) & (table.line_id == line_id)
+        (table.tenant == context.tenant) & table[column].in_(sorted(set(values)))
     )
-    row = connection.execute(query).one_or_none()
-    return None if row is None else _line(row)
+    return [_line(row) for row in connection.execute(query.order_by(table.line_id))]
+
+
+def lines_of_grants(connection: Connection, context: TenantContext, grants: Collection[str]) -> list[Line]:
+    """Lines as they were booked that earn what was paid for these credit grants; their ids name it."""
+    table = revenue_lines.c
+    query = select(*(table[name] for name in _FIELDS)).where(
+        (table.tenant == context.tenant)
+        & table.line_id.startswith(EARNED, autoescape=True)
+        & func.split_part(table.line_id, ":", 2).in_(sorted(grants))
+    )
+    return [_line(row) for row in connection.execute(query)]
 
 
 def read_lines(connection: Connection, context: TenantContext, since: datetime, until: datetime) -> list[Line]:

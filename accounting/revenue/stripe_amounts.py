@@ -5,6 +5,7 @@ from __future__ import annotations
 from accounting.errors import InvalidInput
 from accounting.money import MINOR_SCALE
 from accounting.pricing.currency_codes import currency_code
+from accounting.revenue.subscriptions import DEAREST
 
 ZERO_DECIMAL = frozenset(
     ("BIF", "CLP", "DJF", "GNF", "JPY", "KMF", "KRW", "MGA", "PYG", "RWF", "VND", "VUV", "XAF", "XOF", "XPF")
@@ -26,9 +27,11 @@ def stripe_currency(value: object) -> str:
 
 
 def stripe_minor(field: str, value: object, currency: str) -> int:
-    """Minor units (10^-15 currency units) of an integer amount; raises InvalidInput for a float, a text or a digit too many."""
+    """Minor units (10^-15 currency units) of an integer amount; raises InvalidInput for a float, a text, a digit too many or DEAREST."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(field, value, "a whole number of the currency's smallest unit is expected")
     if currency in THREE_DECIMAL and value % 10:
         raise InvalidInput(field, value, f"an amount in {currency} ends in 0")
+    if abs(value) >= DEAREST * 10 ** exponent(currency):
+        raise InvalidInput(field, value, f"must be below {DEAREST} {currency}")
     return value * int(10 ** (MINOR_SCALE - exponent(currency)))

@@ -10,18 +10,24 @@ import msgspec
 from sqlalchemy import Connection, Engine
 
 from accounting.errors import InvalidInput
-from accounting.revenue.lines import LineResult, booked_line, customer_users, known_line_ids, put_customer, write_lines
+from accounting.revenue.lines import (
+    LineResult,
+    booked_lines,
+    customer_users,
+    lines_of_grants,
+    put_customer,
+    write_lines,
+)
 from accounting.revenue.monthly import Subscription
 from accounting.revenue.plans import plan_keys, write_subscriptions
 from accounting.revenue.recognition import RATABLE, Line
-from accounting.revenue.stripe_credits import credit_line
-from accounting.revenue.stripe_fields import Skipped
-from accounting.revenue.stripe_objects import credit_note_lines, fee_line, invoice_lines, void_lines
+from accounting.revenue.refunds import Refunds
+from accounting.revenue.stripe_credits import PaidGrants
+from accounting.revenue.stripe_fields import Object, Skipped, id_of, reference, told
+from accounting.revenue.stripe_objects import credit_note_lines, fee_line, invoice_lines, tax_rounding, void_lines
 from accounting.revenue.stripe_subscription import make_stripe_subscription
 from accounting.storage.engine import transaction
 from accounting.tenant import TenantContext
-
-Object = Mapping[str, Any]
 
 
 def import_stripe(engine: Engine, context: TenantContext, path: Path, recognition: str = "day") -> LineResult:
@@ -57,9 +63,8 @@ def _book(
     recognition: str,
 ) -> LineResult:
     result = LineResult()
-    charged = {
-        one["id"]: one["customer"] for _, one in sorted_out.get("charge", []) if isinstance(one.get("customer"), str)
-    }
+    charges = [one for _, one in sorted_out.pop("charge", [])]
+    charged = {one["id"]: owner for one in charges if one.get("id") and (owner := reference(one, "customer"))}
     for place, customer in sorted_out.pop("customer", []):
         _attempt(result, place, customer, lambda one: _customer(connection, context, one, result))
     subscriptions: dict[str, Subscription] = {}
@@ -71,10 +76,9 @@ def _book(
     write_subscriptions(connection, context, list(subscriptions.values()))
     readers: dict[str, Callable[[Object], list[Line]]] = {
         "invoice": lambda one: _invoice(connection, context, one, recognition),
-        "credit_note": lambda one: credit_note_lines(one, recognition),
         "balance_transaction": lambda one: [fee_line(one, charged)],
     }
-    sorted_out.pop("charge", None)
+    notes = sorted_out.pop("credit_note", [])
     grants = sorted_out.pop("billing.credit_grant", [])
     moved = sorted_out.pop("billing.credit_balance_transaction", [])
     lines: list[Line] = []
@@ -84,23 +88,71 @@ def _book(
                 result.skip(f"{kind} is not read")
             else:
                 lines += _attempt(result, place, one, readers[kind]) or []
-    paid = {one["id"]: one for _, one in grants if isinstance(one.get("id"), str)}
-    here = {line.line_id: line for line in lines}
-
-    def find(line_id: str) -> Line | None:
-        return here.get(line_id) or booked_line(connection, context, line_id)
-
-    earned = (_attempt(result, place, one, lambda o: credit_line(o, paid, find)) for place, one in moved)
-    lines += [line for line in earned if line is not None]
+    lines += _refunds(connection, context, notes, lines, recognition, result)
+    lines += _earned(connection, context, grants, moved, lines, result)
     write_lines(connection, context, "stripe", lines, result)
     return result
+
+
+def _refunds(
+    connection: Connection,
+    context: TenantContext,
+    notes: list[tuple[int, Object]],
+    here: list[Line],
+    recognition: str,
+    result: LineResult,
+) -> list[Line]:
+    """Lines of the credit notes; one that gives back more than was billed is rejected."""
+    read = [
+        (place, one, _attempt(result, place, one, lambda o: credit_note_lines(o, recognition))) for place, one in notes
+    ]
+    invoices = {line.invoice_id for _, _, lines in read for line in lines or () if line.invoice_id}
+    refunds = Refunds([*here, *booked_lines(connection, context, "invoice_id", invoices)])
+    found: list[Line] = []
+    for place, note, lines in read:
+        if lines:
+            found += _attempt(result, place, (note, lines), lambda pair: _checked(refunds, *pair)) or []
+    return found
+
+
+def _checked(refunds: Refunds, note: Object, lines: list[Line]) -> list[Line]:
+    refunds.check(lines, f"credit note {id_of(note)}", tax_rounding(note))
+    return lines
+
+
+def _earned(
+    connection: Connection,
+    context: TenantContext,
+    grants: list[tuple[int, Object]],
+    moved: list[tuple[int, Object]],
+    here: list[Line],
+    result: LineResult,
+) -> list[Line]:
+    """What moved credits earn, in the order in which they moved."""
+    known = {line.line_id: line for line in here}
+
+    def find(line_id: str) -> Line | None:
+        return known.get(line_id) or next(iter(booked_lines(connection, context, "line_id", [line_id])), None)
+
+    given = [one.get("credit_grant") for _, one in moved]
+    names = {one.get("id") if isinstance(one, Mapping) else one for one in given}
+    booked = lines_of_grants(connection, context, [name for name in names if isinstance(name, str)])
+    paid = PaidGrants({one["id"]: one for _, one in grants if isinstance(one.get("id"), str)}, find, booked)
+    lines = (_attempt(result, place, one, paid.line) for place, one in sorted(moved, key=_moved))
+    return [line for line in lines if line is not None]
+
+
+def _moved(one: tuple[int, Object]) -> tuple[int, str]:
+    at = one[1].get("effective_at")
+    return (at if isinstance(at, int) else 0, str(one[1].get("id")))
 
 
 def _invoice(connection: Connection, context: TenantContext, invoice: Object, recognition: str) -> list[Line]:
     if invoice.get("status") != "void":
         return invoice_lines(invoice, recognition)
     undone = void_lines(invoice, recognition)
-    known = known_line_ids(connection, context, [line.refers_to for line in undone if line.refers_to])
+    named = [line.refers_to for line in undone if line.refers_to]
+    known = {line.line_id for line in booked_lines(connection, context, "line_id", named)}
     kept = [line for line in undone if line.refers_to in known]
     if not kept:
         raise Skipped("void invoice")
@@ -108,21 +160,20 @@ def _invoice(connection: Connection, context: TenantContext, invoice: Object, re
 
 
 def _customer(connection: Connection, context: TenantContext, customer: Object, result: LineResult) -> None:
-    metadata = customer.get("metadata") or {}
-    user, account = metadata.get("user_id"), metadata.get("account_id")
+    user, account = told(customer, "user_id"), told(customer, "account_id")
     if not user and not account:
         result.skip("customer without user_id or account_id in its metadata")
         return
-    put_customer(connection, context, customer["id"], user, account)
+    put_customer(connection, context, id_of(customer), user, account)
 
 
-def _attempt(result: LineResult, place: int, one: Object, read: Callable[[Object], Any]) -> Any:
+def _attempt(result: LineResult, place: int, one: Any, read: Callable[[Any], Any]) -> Any:
     try:
         return read(one)
     except Skipped as reason:
         result.skip(str(reason))
     except InvalidInput as error:
-        result.rejected.append({"line": place, "field": error.field, "value": error.value, "reason": error.reason})
+        result.reject(place, error)
     return None
 
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from accounting.errors import InvalidInput
 from accounting.revenue.monthly import Subscription
 from accounting.revenue.stripe_amounts import stripe_currency
-from accounting.revenue.stripe_fields import Skipped
-from accounting.revenue.subscriptions import make_subscription
+from accounting.revenue.stripe_fields import (
+    Object,
+    Skipped,
+    complete,
+    first_moment,
+    id_of,
+    map_of,
+    moment,
+    reference,
+    told,
+)
+from accounting.revenue.subscriptions import make_subscription, whole_of
 from accounting.tenant import TenantContext
 
-Object = Mapping[str, Any]
 _MONTHS = {"month": 1, "year": 12}
 _NEVER_PAID = ("incomplete", "incomplete_expired")
 
@@ -34,63 +42,63 @@ def make_stripe_subscription(
     """
     if one.get("status") in _NEVER_PAID:
         raise Skipped(f"{one['status']} subscription")
-    items = (one.get("items") or {}).get("data") or []
+    items = complete(one, "items")
     if len(items) != 1:
-        raise InvalidInput("items", len(items), f"{one.get('id')}: exactly one item is read")
+        raise InvalidInput("items", len(items), f"{id_of(one)}: exactly one item is read")
     item = items[0]
-    price = item.get("price") or item.get("plan") or {}
-    metadata = one.get("metadata") or {}
-    customer = one.get("customer")
-    customer = customer.get("id") if isinstance(customer, Mapping) else customer
-    user = metadata.get("user_id") or users.get(customer or "")
+    price = map_of(item, "price") or map_of(item, "plan")
+    user = told(one, "user_id") or users.get(reference(one, "customer") or "")
     if not user:
-        raise InvalidInput("user_id", None, f"{one.get('id')}: neither its metadata nor its customer names a user")
+        raise InvalidInput("user_id", None, f"{id_of(one)}: neither its metadata nor its customer names a user")
     stated = stripe_currency(one.get("currency") or price.get("currency"))
     if stated != context.billing_currency:
         raise InvalidInput("currency", stated, f"the tenant books in {context.billing_currency}")
-    trial, ended = one.get("trial_end"), one.get("ended_at")
-    started = _day(context, "start_date", one.get("start_date") or one.get("created"))
-    until = None if ended is None else _day(context, "ended_at", ended)
-    if until is not None and until <= started:
+    started = _day(context, first_moment((one, "start_date"), (one, "created")))
+    until, paid_from = (_day_or_none(context, one, name) for name in ("ended_at", "trial_end"))
+    if until is not None and until < started:
+        raise InvalidInput("ended_at", one["ended_at"], f"{id_of(one)} starts on {started}")
+    if until == started:
         raise Skipped("subscription that ended on its first day")
+    quantity = item.get("quantity")
     return make_subscription(
         context,
-        one["id"],
+        id_of(one),
         plan=_plan(one, price, plans),
         user_id=user,
-        account_id=metadata.get("account_id"),
+        account_id=told(one, "account_id"),
         monthly_price=0,
         starts_on=started,
         ends_on=until,
-        quantity=item.get("quantity") or 1,
+        quantity=1 if quantity is None else quantity,  # metered prices have none
         interval_months=_interval(price),
-        trial_until=None if trial is None else max(_day(context, "trial_end", trial), started),
+        trial_until=paid_from,
         revenue_from="lines",
     )
 
 
 def _plan(one: Object, price: Object, plans: Collection[str]) -> str:
-    names = [(one.get("metadata") or {}).get("plan"), (price.get("metadata") or {}).get("plan")]
+    names = [told(one, "plan"), told(price, "plan")]
     names += [price.get(name) for name in ("lookup_key", "nickname", "product", "id")]
     found = next((name for name in names if isinstance(name, str) and name in plans), None)
     if found is None:
         shown = ", ".join(str(name) for name in names if name) or "nothing"
-        raise InvalidInput(
-            "plan", shown, f"{one.get('id')}: none of these is a plan of this tenant; make the plan first"
-        )
+        raise InvalidInput("plan", shown, f"{id_of(one)}: none of these is a plan of this tenant; make the plan first")
     return found
 
 
 def _interval(price: Object) -> int:
-    recurring = price.get("recurring") or price
-    count, interval = recurring.get("interval_count") or 1, recurring.get("interval")
-    if interval not in _MONTHS:
+    recurring = map_of(price, "recurring") or price
+    interval, count = recurring.get("interval"), recurring.get("interval_count")
+    if interval is None:
         return 1
-    months: int = _MONTHS[interval] * count
-    return months
+    if not isinstance(interval, str) or interval not in _MONTHS:
+        raise InvalidInput("interval", interval, "a price for months or years is expected")
+    return _MONTHS[interval] * (1 if count is None else whole_of("interval_count", count, 120))
 
 
-def _day(context: TenantContext, field: str, value: object) -> date:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(field, value, "a moment in whole seconds since 1970 is expected")
-    return datetime.fromtimestamp(value, UTC).astimezone(ZoneInfo(context.reporting_tz)).date()
+def _day_or_none(context: TenantContext, one: Object, name: str) -> date | None:
+    return None if one.get(name) is None else _day(context, moment(name, one[name]))
+
+
+def _day(context: TenantContext, at: datetime) -> date:
+    return at.astimezone(ZoneInfo(context.reporting_tz)).date()
