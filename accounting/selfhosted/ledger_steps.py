@@ -1,6 +1,7 @@
 """What did each request use by the engine's own step ledger? Shares of every step it was in, without a sweep; quality `exact`.
 
 Shares are standard costs: the curve's time of each recorded step. What the step took beyond it is the efficiency variance, booked apart.
+Where no ledger records, the sweep's shares stand (`ledger_cover.py`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import numpy as np
 from accounting.errors import InvalidInput
 from accounting.selfhosted.arrays import PS_PER_SECOND, Bools, Floats, Ints
 from accounting.selfhosted.curve import Curve
+from accounting.selfhosted.ledger_cover import Covered, beside, together
 from accounting.selfhosted.lines import Lines
 from accounting.selfhosted.pool import Cells, Pool
-from accounting.selfhosted.reasons import CHARGED, EXACT, NO_EVIDENCE, NOT_BILLED
+from accounting.selfhosted.reasons import CHARGED, EXACT, NOT_BILLED, NOT_IN_LEDGER, OUTSIDE
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.shares import Attribution, attribute
 from accounting.selfhosted.state import Policy
@@ -58,13 +60,25 @@ class Steps:
 
 
 def attribute_steps(
-    curve: Curve, pool: Pool, requests: Requests, cells: Cells, steps: Steps, policy: Policy = "switch"
+    curve: Curve,
+    pool: Pool,
+    requests: Requests,
+    cells: Cells,
+    steps: Steps,
+    policy: Policy = "switch",
+    covered: Covered | None = None,
+    filled: Bools | None = None,
 ) -> Attribution:
     """Shares by the ledger; in-flight and idle time by the log. A step belongs to the stretch in which it began.
 
-    Every request that a step names is charged, whatever its log lacks: the ledger is evidence of steps and of what was computed.
+    Every request that a step names is charged, whatever its log lacks: the ledger is evidence of steps and of what was computed. One
+    beyond the measured range is not, where the pool refuses those.
+
+    Args:
+        covered: when the ledgers record; None: from each replica's first step to the end of its last.
+        filled: as `attribute` has it.
     """
-    by_log = attribute(curve, pool, requests, cells, policy)
+    by_log = attribute(curve, pool, requests, cells, policy, filled)
     if steps.request.size and not 0 <= int(steps.request.min()) <= int(steps.request.max()) < len(requests):
         raise InvalidInput("request", int(steps.request.max()), f"there are {len(requests)} requests")
     hour = _hours(cells, steps)
@@ -95,17 +109,24 @@ def attribute_steps(
         "kv_share": of_held,
     }
     lines = _summed(parts, steps.request, hour[steps.step])
+    lines = lines.take(by_log.reason[lines.row] != OUTSIDE)
     standard = _by_step(steps, own + shared + experts)
     billed = hour >= 0
     variance = np.bincount(hour[billed], weights=(steps.seconds - standard)[billed], minlength=cells.hours)
     named = np.zeros(len(requests), np.bool_)
     named[steps.request] = True
+    recorded = covered or Covered.of(steps.replica, steps.started_at, steps.seconds)
+    kept, missing = beside(by_log, requests, cells, recorded, lines)
+    lines = together(lines, by_log.lines.take(kept))
     charged = np.zeros(len(requests), np.bool_)
     charged[lines.row] = True
-    without = np.where(by_log.reason == CHARGED, np.int8(NO_EVIDENCE), by_log.reason)
-    reason = np.where(charged, np.int8(CHARGED), np.where(named, np.int8(NOT_BILLED), without))
+    reason = np.where(named & (by_log.reason != OUTSIDE), np.int8(NOT_BILLED), by_log.reason)
+    reason = np.where(missing & ~named, np.int8(NOT_IN_LEDGER), reason)
+    reason = np.where(charged, np.int8(CHARGED), reason)
     variance_ps = np.rint(variance * PS_PER_SECOND).astype(np.int64)
-    return replace(by_log, lines=lines, reason=reason, variance_ps=variance_ps)
+    return replace(
+        by_log, lines=lines, reason=reason, extrapolated=by_log.extrapolated & charged, variance_ps=variance_ps
+    )
 
 
 def _by_step(steps: Steps, parts: Floats) -> Floats:

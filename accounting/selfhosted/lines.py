@@ -60,6 +60,10 @@ class Lines:
         """Requests in a step it was in, itself included."""
         return np.asarray(self.request_steps / self.step_shares)
 
+    def take(self, chosen: Ints | Bools) -> Lines:
+        """Some of the lines."""
+        return Lines(**{one.name: getattr(self, one.name)[chosen] for one in fields(self)})
+
     def between(self, start: int, stop: int) -> Lines:
         """Lines `start` to `stop`, not copied."""
         return Lines(**{one.name: getattr(self, one.name)[start:stop] for one in fields(self)})

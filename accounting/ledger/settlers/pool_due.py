@@ -1,7 +1,7 @@
 """Which hours of a pool are to be settled, or settled anew?
 
 An hour is due when it has a bill and ended a quarter of an hour ago, and its inputs are not those it was settled by: its bill, the pool's
-settings, who served in it, and the requests that touch it.
+settings, who served in it, the requests that touch it, and the step ledgers of its replicas.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from accounting.ledger.settlers.pool_shares import Bill
 from accounting.money import to_line
 from accounting.selfhosted.pool_settings import Membership, PoolSettings, in_force
 from accounting.storage.pool_hours import settled_hours
+from accounting.storage.pool_steps import ledger_hashes
 
 WAIT = timedelta(minutes=15)
 """How long after its end an hour's log is waited for."""
@@ -37,14 +38,25 @@ _BILLS = text(
 
 @dataclass(frozen=True)
 class Due:
-    """One hour to settle. Attributes: settled: the row of its last settlement, None where it has none; lacking: see `Digest`."""
+    """One hour to settle.
+
+    Attributes:
+        settled: the row of its last settlement, None where it has none.
+        lacking: see `Digest`. ledgered: a replica has a step ledger of it.
+    """
 
     hour: datetime
     bill: Bill
     settings: PoolSettings
     settled: Any | None
     lacking: bool
+    ledgered: bool
     inputs_hash: bytes
+
+    @property
+    def alone(self) -> bool:
+        """Attributed by itself: what is filled in depends on its own requests, and a ledger's requests are looked for among them."""
+        return self.lacking or self.ledgered
 
 
 def due_hours(
@@ -63,6 +75,7 @@ def due_hours(
     first, until = min(bills), max(bills) + HOUR
     logs: dict[str, dict[datetime, Digest]] = {}
     settled = {row.hour: row for row in settled_hours(connection, pool, first, until)}
+    ledgers = ledger_hashes(connection, pool, first, until)
     found = []
     for hour, bill in sorted(bills.items()):
         settings = _settings(stated, hour)
@@ -71,20 +84,21 @@ def due_hours(
         if settings.role not in logs:
             logs[settings.role] = digests(connection, tenant, pool, settings.role, first, until)
         log = logs[settings.role].get(hour, Digest("0", 0, False))
-        hashed = _hash(bill, settings, [one for one in members if _touches(one, hour)], log)
+        steps = ledgers.get(hour, [])
+        hashed = _hash(bill, settings, [one for one in members if _touches(one, hour)], log, steps)
         last = settled.get(hour)
         if last is None or bytes(last.inputs_hash) != hashed:
-            found.append(Due(hour, bill, settings, last, log.lacking, hashed))
+            found.append(Due(hour, bill, settings, last, log.lacking, bool(steps), hashed))
     return found
 
 
 def runs(due: Sequence[Due]) -> Iterator[list[Due]]:
-    """Hours to attribute together: one after the other, of the same settings. An hour that lacks a time or a replica stands alone, so
-    that what is filled in depends on its own requests."""
+    """Hours to attribute together: one after the other, of the same settings. One that lacks a time or a replica, or has a step ledger,
+    stands alone."""
     run: list[Due] = []
     for one in due:
         if run and (
-            one.lacking or run[-1].lacking or len(run) == MOST
+            one.alone or run[-1].alone or len(run) == MOST
             or one.settings != run[-1].settings or one.hour != run[-1].hour + HOUR
         ):  # fmt: skip
             yield run
@@ -105,11 +119,13 @@ def _touches(one: Membership, hour: datetime) -> bool:
     return one.effective_from < hour + HOUR and (one.effective_until is None or one.effective_until > hour)
 
 
-def _hash(bill: Bill, settings: PoolSettings, members: Sequence[Membership], log: Digest) -> bytes:
+def _hash(
+    bill: Bill, settings: PoolSettings, members: Sequence[Membership], log: Digest, ledgers: Sequence[str]
+) -> bytes:
     parts = {
         "bill": asdict(bill),
         "settings": asdict(settings),
         "members": [(one.replica, one.effective_from, one.effective_until) for one in members],
         "log": log.text,
-    }
+    } | ({"steps": ledgers} if ledgers else {})
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).digest()

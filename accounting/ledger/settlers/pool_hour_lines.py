@@ -5,6 +5,7 @@
     direct         | direct       | gap         | idle
     fully loaded   | all three    | 0           | 0
 
+Requests that only a step ledger knows are a line of the hour, `unlogged`, with the amounts that requests have.
 Each row adds up to the bill. An hour without shares keeps gap and idle in every basis: they are unallocated. Underfill is a part of the
 shares, so its line is a memo: 0, with the amount in its details.
 """
@@ -19,10 +20,12 @@ from accounting.ledger.settlers.open_month import Month
 from accounting.ledger.settlers.pool_booked import BASIS, NOTHING, Amounts, Booked
 from accounting.ledger.settlers.pool_lines import SELLER, costs_of, minus, subject_of
 from accounting.ledger.settlers.pool_shares import HourOwed
-from accounting.money import format_minor
+from accounting.money import LINES_A_MINOR, format_minor
 
-GAP, IDLE, UNDERFILL = "gap", "idle", "underfill"
-PURPOSES = {GAP: "pool_gap", IDLE: "pool_idle", UNDERFILL: "pool_gap"}
+GAP, IDLE, UNDERFILL, UNLOGGED = "gap", "idle", "underfill", "unlogged"
+PURPOSES = {GAP: "pool_gap", IDLE: "pool_idle", UNDERFILL: "pool_gap", UNLOGGED: "pool_gap"}
+_NAMES = 20
+"""Of unlogged requests, so many are named in the line."""
 
 
 def hour_lines(one: HourOwed, booked: Booked, month: Month, late: Amounts) -> Iterator[NewCharge]:
@@ -48,6 +51,10 @@ def terms(one: HourOwed) -> dict[str, Amounts]:
         one.terms[name] for name in ("gap", "idle", "unallocated_gap", "unallocated_idle")
     )
     found = {GAP: (left_gap, gap, left_gap), IDLE: (idle, idle, left_idle)}
+    if one.unlogged is not None and one.unlogged.names:
+        direct, share, rest = one.unlogged.direct, one.unlogged.gap, one.unlogged.idle
+        amounts = tuple(amount * LINES_A_MINOR for amount in (direct + share, direct, direct + share + rest))
+        found[UNLOGGED] = amounts[0], amounts[1], amounts[2]
     return found if one.settled is None or one.settled.underfill is None else found | {UNDERFILL: NOTHING}
 
 
@@ -60,6 +67,11 @@ def _hour_line(
         details |= {"underfill": format_minor(settled.underfill), "best_batch": one.best_batch, "part_of": "direct"}
     if reason == GAP and settled is not None:
         details |= {"unproven": format_minor(settled.unproven), "calibration": settled.calibration}
+        if settled.variance is not None:
+            details["efficiency_variance"] = format_minor(settled.variance)
+    if reason == UNLOGGED and one.unlogged is not None:
+        names = one.unlogged.names
+        details |= {"requests": len(names), "share_seconds": one.unlogged.seconds, "request_ids": list(names[:_NAMES])}
     return NewCharge(
         charge_id=f"{subject}/{reason}/{number}",
         subject_kind="pool_hour",

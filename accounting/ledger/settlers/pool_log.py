@@ -64,7 +64,8 @@ def _micros(name: str) -> str:
 _LOG = f"""
 SELECT e.event_id, e.revision, e.{{replica}} AS replica, e.status, e.usage_known, e.cache_read_known, e.deployment, odd,
        coalesce(e.context_tokens, {INPUT}) AS context, e.cache_read_tokens AS cached, e.output_tokens AS output,
-       e.accepted_steps, e.queue_ms, {", ".join(_micros(name) for name in ("prefill_started_at", "first_token_at", "completed_at"))},
+       e.accepted_steps, e.queue_ms, e.response_id,
+       {", ".join(_micros(name) for name in ("prefill_started_at", "first_token_at", "completed_at"))},
        e.occurred_at AS at, {_micros("occurred_at")}, e.booking_period,
        coalesce(e.response_model, e.model) AS model, e.purpose, e.account_id, e.user_id, e.feature,
        e.seller, e.charge_status, e.reason AS first_reason, e.billing_currency,

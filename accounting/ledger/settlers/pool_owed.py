@@ -6,8 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from accounting.ledger.settlers.pool_log import Log
-from accounting.selfhosted.hour import Settled
+from accounting.selfhosted.hour import Settled, total_of
 from accounting.selfhosted.reasons import NO_EVIDENCE, QUALITIES, REASONS
 from accounting.selfhosted.shares import Attribution
 
@@ -41,17 +43,41 @@ class Owed:
 def shares_of(settled: Settled, log: Log, found: Attribution) -> list[Owed]:
     """The lines of an hour, a request each; a replica that left and came back makes several."""
     lines = settled.lines
-    rows = lines.row.tolist()
     columns = {name: column.tolist() for name, column in _columns(settled).items()}
     groups: defaultdict[int, list[int]] = defaultdict(list)
-    for at, row in enumerate(rows):
+    for at, row in enumerate(lines.row.tolist()):
         groups[row].append(at)
     places, beyond = log.place.tolist(), found.extrapolated.tolist()
     return [
         _share({name: sum(column[at] for at in ats) for name, column in columns.items()}, places[row], beyond[row],
                QUALITIES[max(int(lines.quality[at]) for at in ats)])
         for row, ats in groups.items()
+        if row < len(places)
     ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Unlogged:
+    """What requests used that a step ledger names and no event is of.
+
+    Attributes:
+        names: as the ledger has them. seconds: their shares.
+        direct, gap, idle: whole 10^-15.
+    """
+
+    names: tuple[str, ...]
+    seconds: float
+    direct: int
+    gap: int
+    idle: int
+
+
+def unlogged_of(settled: Settled, log: Log, names: tuple[str, ...]) -> Unlogged:
+    """The shares of the requests that follow the log's own."""
+    lines = settled.lines
+    at = np.flatnonzero(lines.row >= len(log.place))
+    costs = (total_of(column[at]) for column in (settled.direct_cost, settled.gap_cost, settled.idle_cost))
+    return Unlogged(names, float(lines.seconds[at].sum()), *costs)
 
 
 def _columns(settled: Settled) -> dict[str, Any]:

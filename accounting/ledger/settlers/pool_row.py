@@ -9,7 +9,7 @@ from accounting.ledger.settlers.pool_booked import Amounts
 from accounting.ledger.settlers.pool_due import Due
 from accounting.ledger.settlers.pool_shares import HourOwed
 from accounting.money import from_line, from_minor
-from accounting.selfhosted.reasons import ESTIMATED, QUALITIES
+from accounting.selfhosted.reasons import ESTIMATED, EXACT, QUALITIES
 
 
 def settled_row(due: Due, owed: HourOwed, late: Amounts, month: Month) -> dict[str, Any]:
@@ -27,6 +27,7 @@ def settled_row(due: Due, owed: HourOwed, late: Amounts, month: Month) -> dict[s
         "charged": sum(1 for one in owed.owed if one.quality is not None),
         "unpriced": sum(1 for one in owed.owed if one.status == "unpriced"),
         "estimated": sum(1 for one in owed.owed if one.quality == QUALITIES[ESTIMATED]),
+        "exact": sum(1 for one in owed.owed if one.quality == QUALITIES[EXACT]),
         "extrapolated": owed.extrapolated,
         "best_batch": owed.best_batch,
         "curve_id": due.settings.curve_id,
@@ -40,11 +41,13 @@ def settled_row(due: Due, owed: HourOwed, late: Amounts, month: Month) -> dict[s
 def _amounts(owed: HourOwed) -> dict[str, Any]:
     terms, settled = {name: from_line(value) for name, value in owed.terms.items()}, owed.settled
     if settled is None:
-        return terms | dict.fromkeys(("underfill", "utilisation", "calibration"))
+        return terms | dict.fromkeys(("underfill", "utilisation", "calibration", "variance", "unlogged"))
     return terms | {
         "underfill": None if settled.underfill is None else from_minor(settled.underfill),
         "utilisation": settled.utilisation,
         "calibration": settled.calibration,
+        "variance": None if settled.variance is None else from_minor(settled.variance),
+        "unlogged": None if owed.unlogged is None else from_minor(owed.unlogged.direct),
     }
 
 
@@ -70,6 +73,9 @@ def _closed(last: Any, late: Amounts) -> dict[str, Any]:
         "unproven",
         "underfill",
         "utilisation",
+        "variance",
+        "unlogged",
+        "exact",
     )
     moved = from_line(late[1])
     return {name: getattr(last, name) for name in kept} | {"direct": last.direct + moved, "gap": last.gap - moved}

@@ -10,18 +10,21 @@ import numpy as np
 
 from accounting.ledger.settlers.pool_cells import cells_of, replica_codes, stretches
 from accounting.ledger.settlers.pool_log import Log
-from accounting.ledger.settlers.pool_owed import WAITED, Owed, shares_of, without_share
+from accounting.ledger.settlers.pool_owed import WAITED, Owed, Unlogged, shares_of, unlogged_of, without_share
+from accounting.ledger.settlers.pool_steps import ledgered
 from accounting.money import LINES_A_MINOR
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN, Bools
 from accounting.selfhosted.curve import Curve, StepCurve, best_batch
 from accounting.selfhosted.forward import complete_times
 from accounting.selfhosted.hour import Settled, settle_hour
+from accounting.selfhosted.ledger_steps import attribute_steps
 from accounting.selfhosted.pool import HOUR_US
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
 from accounting.selfhosted.rates import us
 from accounting.selfhosted.reasons import CHARGED, NOT_BILLED, REASONS
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.shares import Attribution, attribute
+from accounting.storage.pool_steps import HourSteps
 
 _TERMS = ("direct", "gap", "idle", "unallocated_gap", "unallocated_idle", "unproven")
 
@@ -52,6 +55,7 @@ class HourOwed:
         requests: that came in or have a share in it. owed: of each of these.
         settled, found: None where no replica was there; index: of the hour in `found`.
         extrapolated: requests charged beyond the curve's measured range. fluid: a replica was not logged.
+        unlogged: what only a step ledger knows of; None where the hour has none.
     """
 
     hour: datetime
@@ -65,6 +69,7 @@ class HourOwed:
     best_batch: int | None
     extrapolated: int
     fluid: bool
+    unlogged: Unlogged | None = None
 
     @property
     def terms(self) -> dict[str, int]:
@@ -86,17 +91,30 @@ def owed_for(
     members: Sequence[Membership],
     log: Log,
     lacking: bool,
+    steps: Sequence[HourSteps] = (),
 ) -> list[HourOwed]:
-    """What the requests owe, hour by hour; `lacking`: a time or a replica is not logged (then one hour is asked for at a time)."""
+    """What the requests owe, hour by hour.
+
+    Args:
+        lacking: a time or a replica is not logged. steps: step ledgers. With either, one hour is asked for at a time.
+    """
     codes = replica_codes(members)
     served = [hour for hour in hours if stretches(hour, members, codes, False)]
     requests, filled, found = log.requests, np.zeros(len(log.requests), np.bool_), None
+    ledger = ledgered(steps, hours[0], log, codes) if steps else None
     if served:
-        cells = cells_of(served, members, codes, split=lacking)
+        cells, engine = cells_of(served, members, codes, split=lacking), settings.engine()
+        requests = requests if ledger is None else ledger.placed(requests)
         if lacking:
-            requests, filled = complete_times(curve, settings.engine(), requests, int(cells.replicas.sum()))
+            requests, filled = complete_times(curve, engine, requests, int(cells.replicas.sum()))
         requests = _phase(requests, settings.role)
-        found = attribute(curve, settings.engine(), requests, cells, settings.policy, filled)
+        if ledger is None:
+            found = attribute(curve, engine, requests, cells, settings.policy, filled)
+        else:
+            requests, filled = ledger.joined(requests, filled)
+            found = attribute_steps(
+                curve, engine, requests, cells, ledger.steps, settings.policy, ledger.covered, filled
+            )
     index = {hour: at for at, hour in enumerate(served)}
     return [
         _hour(
@@ -109,6 +127,7 @@ def owed_for(
             requests,
             found if hour in index else None,
             index.get(hour, 0),
+            None if ledger is None else ledger.names,
         )
         for hour in hours
     ]
@@ -136,6 +155,7 @@ def _hour(
     requests: Requests,
     found: Attribution | None,
     index: int,
+    unlogged: tuple[str, ...] | None,
 ) -> HourOwed:
     begin, until = us(hour), us(hour) + HOUR_US
     own = [at for at, row in enumerate(log.rows) if begin <= row.occurred_at < until]
@@ -155,7 +175,9 @@ def _hour(
     rows = settled.lines.row
     beyond = int(np.unique(rows[found.extrapolated[rows]]).size)
     fluid = bool((requests.replica[rows] == UNKNOWN).any())
-    return HourOwed(hour, bill, settings, len({*own, *charged}), owed, settled, found, index, best, beyond, fluid)
+    unknown = None if unlogged is None else unlogged_of(settled, log, unlogged)
+    count = len({*own, *charged})
+    return HourOwed(hour, bill, settings, count, owed, settled, found, index, best, beyond, fluid, unknown)
 
 
 def _best_batch(found: Attribution, index: int, requests: Requests, settings: PoolSettings, curve: Curve) -> int | None:

@@ -29,6 +29,7 @@ from accounting.selfhosted.curve import Curve
 from accounting.selfhosted.pool_settings import Membership
 from accounting.storage.curves import recorded_curve
 from accounting.storage.pool_hours import record_hours
+from accounting.storage.pool_steps import hour_steps
 from accounting.storage.pools import members, statements
 from accounting.tenant import TenantContext
 
@@ -63,7 +64,8 @@ def _settle_run(
     log = read_log(connection, context.tenant, pool, settings.role, since, until, replica_codes(serving))
     booked = read_booked(connection, context.tenant, pool, since, until)
     bills = {one.hour: one.bill for one in run}
-    found = owed_for([one.hour for one in run], bills, settings, curve, serving, log, run[0].lacking)
+    steps = hour_steps(connection, pool, since) if run[0].ledgered else []
+    found = owed_for([one.hour for one in run], bills, settings, curve, serving, log, run[0].lacking, steps)
     rows: list[dict[str, Any]] = []
     for due, owed in zip(run, found, strict=True):
         month = month_of(due.hour, closed)

@@ -20,6 +20,7 @@ from accounting.storage.tables.pools import (
     pool_replicas,
     pools,
     settled_pool_hours,
+    pool_steps,
     unused_gpu_hours,
 )
 from accounting.storage.tables.prices import (
@@ -76,6 +77,7 @@ __all__ = [
     "price_disagreements",
     "price_imports",
     "purpose_policies",
+    "pool_steps",
     "raw_usage",
     "revenue_customers",
     "revenue_lines",

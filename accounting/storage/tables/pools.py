@@ -156,6 +156,31 @@ pool_hours = Table(
     must("fluid", Boolean),
     must("inputs_hash", LargeBinary),
     must("settled_at", MOMENT),
+    may("variance", MONEY),
+    may("unlogged", MONEY),
+    must("exact", Integer),
+)
+
+pool_steps = Table(
+    "pool_steps",
+    metadata,
+    key("tenant"),
+    must("record_id", BigInteger),
+    must("pool_id"),
+    must("replica"),
+    must("hour", MOMENT),
+    must("ledger_hash", LargeBinary),
+    must("state"),
+    must("source_id"),
+    must("starts_at", MOMENT),
+    must("ends_at", MOMENT),
+    must("steps", Integer),
+    must("requests", Integer),
+    must("measured_ns", BigInteger),
+    may("step_columns", LargeBinary),
+    may("part_columns", LargeBinary),
+    must("created_by"),
+    must("recorded_at", MOMENT),
 )
 
 settled_pool_hours = Table("settled_pool_hours", views, *[Column(one.name, one.type) for one in pool_hours.columns])

@@ -169,6 +169,9 @@ POOLS_BY_OWNER = (
     "INSERT INTO unused_gpu_hours (tenant, rate_id, hour, amount, billing_currency, source, created_by, recorded_at) "
     "VALUES (:tenant, :tenant || '-rate', '2026-07-01 00:00:00+00', 3, 'USD', 'schedule', 'x', now())",
 )
+    "INSERT INTO pool_steps (tenant, pool_id, replica, hour, ledger_hash, state, source_id, starts_at, ends_at, steps, requests, "
+    "measured_ns, created_by, recorded_at, step_columns, part_columns) VALUES (:tenant, :tenant || '-pool', 'r0', "
+    "'2026-07-01 00:00:00+00', 'x', 'stated', 'x', '2026-07-01 00:00:00+00', '2026-07-01 00:00:00+00', 0, 0, 0, 'x', now(), 'x', 'x')",
 BOUNDS = """
     SELECT inhrelid::regclass::text AS name, pg_get_expr(relpartbound, inhrelid) AS bounds
     FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = 'usage_events'::regclass
@@ -290,7 +293,8 @@ def test_the_application_can_not_edit_what_is_booked(world: World) -> None:
         SELECT c.oid::regclass::text, privilege FROM pg_class c, unnest(ARRAY['UPDATE', 'DELETE', 'TRUNCATE']) privilege
         WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
           AND (c.relname IN ('charges', 'event_ids', 'raw_usage', 'tariffs', 'tariff_prices', 'tariff_records', 'contracts', 'audit_log',
-                             'pools', 'pool_replicas', 'gpu_rates', 'pool_bills', 'unused_gpu_hours', 'pool_hours')
+                             'pools', 'pool_replicas', 'gpu_rates', 'pool_bills', 'unused_gpu_hours', 'pool_hours',
+                             'pool_steps')
                OR c.relname ~ '^usage_events')
           AND (has_table_privilege('tokencogs_app', c.oid, privilege)
                OR privilege = 'UPDATE' AND has_any_column_privilege('tokencogs_app', c.oid, 'UPDATE'))
