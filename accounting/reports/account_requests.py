@@ -30,6 +30,25 @@ _REQUESTS = text(
 )
 
 
+_ACCOUNTS = text(
+    """
+    SELECT account_id FROM rollup_user_day
+    WHERE tenant = :tenant AND user_id = :user AND day >= :first AND day < :until AND account_id <> ''
+    UNION SELECT account_id FROM subscriptions
+    WHERE tenant = :tenant AND user_id = :user AND starts_on < :until AND (ends_on IS NULL OR ends_on > :first) AND account_id IS NOT NULL
+    ORDER BY 1
+    """
+)
+
+
+def accounts_of_user(
+    connection: Connection, context: TenantContext, user_id: str, first: date, until: date
+) -> list[str]:
+    """Accounts whose revenue may reach a user on the days [first, until): it made requests for them or holds a subscription of them."""
+    asked = {"tenant": context.tenant, "user": user_id, "first": first, "until": until}
+    return list(connection.execute(_ACCOUNTS, asked).scalars())
+
+
 def reach_users(
     connection: Connection,
     context: TenantContext,

@@ -21,6 +21,7 @@ from accounting.pricing.currency import rounded
 from accounting.reports.convert import Converter
 from accounting.reports.exact import ZERO, exact_product, plus, stored_units
 from accounting.revenue.earned import Revenue, earned_revenue
+from accounting.revenue.lines import Owner
 from accounting.revenue.monthly import Subscription
 from accounting.tenant import TenantContext
 
@@ -61,6 +62,7 @@ class Earnings:
         subscriptions: those that touch the days.
         cuts: days within the period at which a new part begins.
         fees: whether payment fees are among them.
+        owner: whose earnings; None: everybody's. The subscriptions are then the owner's.
     """
 
     def __init__(
@@ -72,9 +74,10 @@ class Earnings:
         end: date,
         cuts: Iterable[date] = (),
         fees: bool = True,
+        owner: Owner | None = None,
     ) -> None:
         self._connection, self._context, self._subscriptions = connection, context, subscriptions
-        self._fees = fees
+        self._fees, self._owner = fees, owner
         self._parts = list(pairwise([start, *sorted({day for day in cuts if start < day < end}), end]))
 
     @property
@@ -141,7 +144,7 @@ class Earnings:
                 for one in self._subscriptions
                 if one.starts_on < end and (one.ends_on is None or one.ends_on > start)
             ]
-            for one in earned_revenue(self._connection, self._context, start, end, touched):
+            for one in earned_revenue(self._connection, self._context, start, end, touched, self._owner):
                 if self._fees or one.kind != FEE:
                     found[_key(part, one)] += one.amount
         return found

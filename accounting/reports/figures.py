@@ -20,6 +20,7 @@ from accounting.reports.margin_row import COSTS
 from accounting.reports.query import ReportQuery
 from accounting.reports.reconcile import by_user_day
 from accounting.revenue.account_rules import read_account_rules
+from accounting.revenue.lines import Owner
 from accounting.revenue.monthly import Subscription
 from accounting.tenant import TenantContext
 
@@ -87,6 +88,7 @@ def read_figures(
     changes: Sequence[date] = (),
     reach: bool = True,
     more: Mapping[str, DayAmounts] | None = None,
+    owner: Owner | None = None,
 ) -> Figures:
     """Reads the reporting days [first, until) as `query.currency` asks. Raises MissingRate for a day without a rate.
 
@@ -94,21 +96,26 @@ def read_figures(
         subscriptions: those that touch the days. dimension, changes: see `read_costs`.
         reach: whether account revenue reaches users by the tenant's rule, or stays on the account.
         more: further measures to convert, in the report's converter.
+        owner: whose figures; the subscriptions are then the user's and those of its accounts, and nothing ties to the ledger.
     """
-    rules = read_account_rules(connection, context)
-    earned = Earnings(connection, context, subscriptions, first, until, rules.starts if reach else ())
+    rules, user = read_account_rules(connection, context), None if owner is None else owner.user_id
+    own = [one for one in subscriptions if user in (None, one.user_id)]
+    cuts = rules.starts if reach else ()
+    earned = Earnings(connection, context, own, first, until, cuts, owner=owner)
     converter: Converter | None = None
     if query.currency is not None:
-        booked: dict[str, DayAmounts] = {"effective_cost": booked_by_day(connection, context, first, until)}
+        booked: dict[str, DayAmounts] = {"effective_cost": booked_by_day(connection, context, first, until, user)}
         converter = Converter.read(
             connection, query.currency, booked | earned.booked(query.currency) | dict(more or {})
         )
     costs = read_costs(
-        connection, context, query, first, until, dimension=dimension, changes=changes, converter=converter
+        connection, context, query, first, until, dimension=dimension, changes=changes, converter=converter, user=user
     )
     earnings = earned.as_billed() if converter is None else earned.converted(converter)
     if reach:
         earnings = reach_users(connection, context, earnings, rules, subscriptions, earned.starts, until)
+    if user is not None:
+        return Figures(costs, [one for one in earnings if one.user_id == user], {}, converter)
     return Figures(costs, earnings, ledger_totals(connection, context, first, until), converter)
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, text
 
 from accounting.errors import InvalidInput
 from accounting.money import split
+from accounting.reports.account_requests import accounts_of_user
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.coverage import coverage, set_apart
 from accounting.reports.earnings import Earning
@@ -25,6 +26,7 @@ from accounting.reports.margin_row import MONEY, MarginSums
 from accounting.reports.period_days import period_days
 from accounting.reports.query import ReportQuery
 from accounting.reports.statement_lines import PurposePolicy, read_policy
+from accounting.revenue.lines import Owner
 from accounting.revenue.plans import running
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
@@ -100,6 +102,27 @@ def columns(by: str) -> tuple[Column, ...]:
         Column(KEYS.get(by, by), "text"),
         *MONEY,
     )
+
+
+def margin_of_user(engine: Engine, context: TenantContext, query: ReportQuery, user_id: str) -> list[Row]:
+    """One user's rows of the report by user, a currency each; none without usage and revenue. Nothing of other users is read,
+    except what accounts that the user shares with them need to be shared out.
+
+    Raises InvalidInput where the period is not of the tenant's reporting days, MissingRate for a day of the user's without a rate.
+    """
+    first, until = period_days(query, context)
+    with read_only(engine, context.tenant) as connection:
+        policy = read_policy(connection)
+        changes = [day for day in policy.starts if first < day < until]
+        owner = Owner(user_id, accounts_of_user(connection, context, user_id, first, until))
+        subscriptions = running(connection, context, first, until, owner)
+        figures = read_figures(connection, context, query, first, until, subscriptions, changes=changes, owner=owner)
+    rows = []
+    for currency in figures.currencies(context):
+        table = _Table("user", {}, policy, [first, *changes])
+        table.add(*figures.of(currency))
+        rows += [_row("detail", currency, "user_id", key, sums) for key, sums in table.keys.items()]
+    return rows
 
 
 class _Table:

@@ -15,11 +15,11 @@ from sqlalchemy import Connection, TextClause, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY, BIGINT, DATE, TEXT
 
 from accounting.reports.convert import JOIN, PARAMETERS, Converter
-from accounting.reports.plan_spans import HOLDER, JOIN_SPANS, PLAN, SPANS
+from accounting.reports.plan_spans import HOLDER, JOIN_SPANS, PLAN, SPANS, SPANS_OF_ONE
 from accounting.reports.query import ReportQuery
 from accounting.reports.statement_lines import USER_FACING
 from accounting.reports.sums import measures
-from accounting.reports.tools import TOOL_ROWS, TOOLS, priced_by_request
+from accounting.reports.tools import TOOL_ROWS, TOOLS, TOOLS_OF_ONE, priced_by_request
 from accounting.storage.purposes import POOL_PURPOSES
 from accounting.tenant import TenantContext
 
@@ -46,16 +46,16 @@ _WHO = "coalesce(user_id, '') AS user_id, coalesce(account_id, '') AS account_id
 _TOOLS = TOOL_ROWS.format(dimension="''")
 _TOOLS_BY_DIMENSION = TOOL_ROWS.format(dimension="coalesce({dimension}, '')")
 _ROLLUP = f"""
-    {TOOLS},
+    {{tools}},
     apart AS (
       SELECT {_WHO}, {_DAY.format(moment="charge_period_start")} AS day, purpose, charge_status, billing_currency, {_SUMMED},
              {_COMPONENT} AS component
       FROM charges WHERE tenant = :tenant AND charge_period_start >= :since AND charge_period_start < :before
-        AND {_COMPONENT} IS NOT NULL
+        AND {_COMPONENT} IS NOT NULL {{only}}
     ),
     r AS (
       SELECT user_id, account_id, day, purpose, charge_status, billing_currency, {_SUMMED}, 'provider' AS component, '' AS dimension
-      FROM rollup_user_day WHERE tenant = :tenant AND day >= :first AND day < :until AND purpose <> ALL(:pools)
+      FROM rollup_user_day WHERE tenant = :tenant AND day >= :first AND day < :until AND purpose <> ALL(:pools) {{only}}
       UNION ALL SELECT user_id, account_id, day, purpose, charge_status, billing_currency, {_NEGATED}, 'provider', '' FROM apart
       WHERE purpose <> ALL(:pools)
       UNION ALL SELECT user_id, account_id, day, purpose, charge_status, billing_currency, {_SUMMED}, component, '' FROM apart
@@ -72,7 +72,7 @@ _LEDGER = f"""
     )
 """
 _SUMS = f"""
-    WITH {SPANS}, {{source}}
+    WITH {{spans}}, {{source}}
     SELECT {HOLDER} AS holder, r.user_id, r.account_id, {PLAN} AS plan, r.dimension, r.component, r.purpose, r.charge_status,
            {{currency}} AS billing_currency, {{period}} AS period, {{measures}},
            sum(uncached_input_tokens)::bigint AS uncached_input_tokens, sum(cache_read_tokens)::bigint AS cache_read_tokens,
@@ -80,11 +80,14 @@ _SUMS = f"""
     FROM r {JOIN_SPANS} {{join}}
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 HAVING bool_or(r.events <> 0 OR coalesce(r.effective_cost, 0) <> 0)
 """
+_ALL = {"tools": TOOLS, "only": ""}
+_ONE = {"tools": TOOLS_OF_ONE, "only": "AND user_id = :user"}
 _DAY_NO = "(r.day - CAST(:first AS date) + 1)"
 _BOOKED = text(
     """
     SELECT day, billing_currency, sum(effective_cost) AS amount FROM rollup_user_day
-    WHERE tenant = :tenant AND day >= :first AND day < :until GROUP BY 1, 2 HAVING bool_or(effective_cost <> 0)
+    WHERE tenant = :tenant AND day >= :first AND day < :until AND (CAST(:user AS text) IS NULL OR user_id = :user)
+    GROUP BY 1, 2 HAVING bool_or(effective_cost <> 0)
     """
 )
 # The number of policy changes up to the day, so that each row is of one policy; without any change in the period it is not computed.
@@ -101,6 +104,7 @@ def read_costs(
     dimension: str | None = None,
     changes: Sequence[date] = (),
     converter: Converter | None = None,
+    user: str | None = None,
 ) -> Sequence[Any]:
     """Sums of the ledger's lines in the period, a row each holder, user, account, plan, dimension, component, purpose and status.
 
@@ -109,38 +113,45 @@ def read_costs(
         dimension: feature or model; read from the ledger. None: from the rollup, dimension ''.
         changes: days within the period on which the purpose policy changes; `period` counts those that have come.
         converter: of the rates of `booked_by_day`; each row's cost is converted by day and rounded once. None: as booked.
+        user: that of the rows; only without a dimension. None: everybody's, and what is nobody's.
 
     A row has holder (the subscriber whose plan it is; the user where there is none), user_id, account_id, plan ('' none), component
     (COMPONENTS) and the columns of `sums.measures`; '' stands for none.
     """
-    source = _ROLLUP if dimension is None else _LEDGER.format(dimension=DIMENSIONS[dimension])
-    asked = {
-        "tenant": context.tenant,
-        "tz": context.reporting_tz,
-        "first": first,
-        "until": until,
-        "since": query.since,
-        "before": query.until,
-        "self_hosted": list(SELF_HOSTED),
-        "pools": list(POOL_PURPOSES),
-        "by_request": priced_by_request(connection, context, first, until),
-    } | ({"changes": list(changes)} if changes else {})
-    period = _PERIOD if changes else "0"
+    rollup = _ROLLUP.format(**(_ALL if user is None else _ONE))
+    source = rollup if dimension is None else _LEDGER.format(dimension=DIMENSIONS[dimension])
+    asked = (
+        {
+            "tenant": context.tenant,
+            "tz": context.reporting_tz,
+            "first": first,
+            "until": until,
+            "since": query.since,
+            "before": query.until,
+            "self_hosted": list(SELF_HOSTED),
+            "pools": list(POOL_PURPOSES),
+            "by_request": priced_by_request(connection, context, first, until),
+        }
+        | ({"changes": list(changes)} if changes else {})
+        | ({} if user is None else {"user": user})
+    )
+    common = {"source": source, "period": _PERIOD if changes else "0", "spans": SPANS if user is None else SPANS_OF_ONE}
     if converter is None:
         plain = {"currency": "r.billing_currency", "measures": measures(COST), "join": ""}
-        statement = _statement(_SUMS.format(source=source, period=period, **plain), changes)
+        statement = _statement(_SUMS.format(**common, **plain), changes)
         return connection.execute(statement, asked).all()
     rated = {"measures": measures(COST, rated=True), "join": JOIN.format(day_no=_DAY_NO)}
-    sql = _SUMS.format(source=source, period=period, currency="CAST(:to_currency AS text)", **rated)
+    sql = _SUMS.format(**common, currency="CAST(:to_currency AS text)", **rated)
     asked |= {"to_currency": converter.to_currency} | converter.parameters(query.days())
     return converter.rounded(connection.execute(_statement(sql, changes).bindparams(*PARAMETERS), asked), COST)
 
 
 def booked_by_day(
-    connection: Connection, context: TenantContext, first: date, until: date
+    connection: Connection, context: TenantContext, first: date, until: date, user: str | None = None
 ) -> dict[tuple[date, str], Decimal]:
-    """(reporting day, currency) -> effective cost as booked."""
-    rows = connection.execute(_BOOKED, {"tenant": context.tenant, "first": first, "until": until})
+    """(reporting day, currency) -> effective cost as booked, of one user where one is named."""
+    asked = {"tenant": context.tenant, "first": first, "until": until, "user": user}
+    rows = connection.execute(_BOOKED, asked)
     return {(row.day, row.billing_currency): row.amount for row in rows}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from accounting.errors import NotFound
 from accounting.reports.base import Row
 from accounting.reports.exact import ZERO
-from accounting.reports.margin import margin
+from accounting.reports.margin import margin_of_user
 from accounting.reports.query import ReportQuery
 from accounting.reports.statement_lines import USER_FACING
 from accounting.reports.sums import Sums, measures
@@ -43,10 +43,9 @@ def one_user(engine: Engine, context: TenantContext, query: ReportQuery, user_id
     """One user of a period. Amounts of `spent` are the effective cost of its own requests, as billed, and add up to the row's costs;
     None where nothing of a line is priced.
 
-    The margin is read for all users and so takes their number's time. Raises NotFound for a user without usage and revenue then.
+    Raises NotFound for a user without usage and revenue then.
     """
-    whole = margin(engine, context, replace(query, group_by=("user",), limit=None))
-    rows = [row for row in whole.rows if row["row"] == "detail" and row["user_id"] == user_id]
+    rows = margin_of_user(engine, context, query, user_id)
     if not rows:
         raise NotFound(f"user_id={user_id!r}: neither usage nor revenue in this period")
     asked = {

@@ -18,16 +18,22 @@ _OF = """
       WHERE p.until IS NOT NULL ORDER BY p.owner, p.since, m.starts_on DESC, m.subscription_id DESC
     )
 """
-SPANS = f"""
+_SPANS = f"""
     mine AS (
       SELECT subscription_id, plan, user_id, account_id, starts_on, coalesce(ends_on, date 'infinity') AS ends_on
       FROM subscriptions
-      WHERE tenant = :tenant AND starts_on < :until AND coalesce(ends_on, date 'infinity') > :first
+      WHERE tenant = :tenant AND starts_on < :until AND coalesce(ends_on, date 'infinity') > :first {{only}}
     ),
     {_OF.format(name="by_user", owner="user_id")},
     {_OF.format(name="by_account", owner="account_id")}
 """
+SPANS = _SPANS.format(only="")
 """Common table expressions by_user and by_account(owner, since, until, plan, holder); parameters tenant, first, until."""
+SPANS_OF_ONE = _SPANS.format(
+    only="""AND (user_id = :user OR account_id IN (
+        SELECT account_id FROM rollup_user_day WHERE tenant = :tenant AND user_id = :user AND day >= :first AND day < :until))"""
+)
+"""The same for the usage of one user; parameters also user."""
 
 JOIN_SPANS = """
     LEFT JOIN by_user u ON u.owner = r.user_id AND r.day >= u.since AND r.day < u.until

@@ -21,7 +21,7 @@ _COST = (
     f"+ {_PRICE.format(name='requests')}"
 )
 # The newest revision counts: what came before is reversed. Its price row is that of its last correction, else of its first charge.
-TOOLS = f"""
+_TOOLS = f"""
     tools AS (
       SELECT coalesce(e.user_id, '') AS user_id, coalesce(e.account_id, '') AS account_id, (e.occurred_at AT TIME ZONE :tz)::date AS day,
              e.purpose, 'priced' AS charge_status, priced.billing_currency, e.feature, coalesce(e.response_model, e.model) AS model,
@@ -38,10 +38,11 @@ TOOLS = f"""
         AND priced.charge_status = 'priced' AND e.charge_status <> 'void'
         AND (e.web_search_requests > 0 OR e.web_fetch_requests > 0 OR e.sku_price_id = ANY(:by_request))
         AND NOT EXISTS (SELECT FROM usage_events later WHERE later.tenant = e.tenant AND later.event_id = e.event_id
-                        AND later.revision > 0 AND later.revision > e.revision)
+                        AND later.revision > 0 AND later.revision > e.revision) {{only}}
     )
 """
-"""Common table expression tools; parameters tenant, tz, since, before, by_request."""
+TOOLS, TOOLS_OF_ONE = _TOOLS.format(only=""), _TOOLS.format(only="AND e.user_id = :user")
+"""Common table expression tools; parameters tenant, tz, since, before, by_request, and user where of one."""
 
 _ROW = (
     "UNION ALL SELECT user_id, account_id, day, purpose, charge_status, billing_currency, 0, 0, 0, 0, 0, {sign}cost, "

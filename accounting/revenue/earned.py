@@ -12,11 +12,11 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY, TEXT
 
-from accounting.revenue.lines import read_lines
+from accounting.revenue.lines import Owner, read_lines
 from accounting.revenue.monthly import Subscription
 from accounting.revenue.plan_prices import read_allowances, read_plan_prices
 from accounting.revenue.plans import running
-from accounting.revenue.price_terms import subscription_revenue
+from accounting.revenue.price_terms import PlanPrice, Term, subscription_revenue
 from accounting.revenue.recognition import BY_USE, Line, earned_between
 from accounting.revenue.terms import read_terms
 from accounting.revenue.use import Allowance, drawn, overage
@@ -54,26 +54,32 @@ def earned_revenue(
     start: date,
     end: date,
     subscriptions: Sequence[Subscription] | None = None,
+    owner: Owner | None = None,
 ) -> list[Revenue]:
     """Revenue of the reporting days [start, end). Every subscription that touches them has an entry, one that earns nothing of 0.
 
     Args:
         subscriptions: those that touch the days, where the caller has read them; None: read here.
+        owner: whose lines are read; None: everybody's. The subscriptions are then the owner's.
     """
     found = running(connection, context, start, end) if subscriptions is None else subscriptions
     zone = ZoneInfo(context.reporting_tz)
-    result = list(_of_subscriptions(connection, context, found, start, end))
+    terms = read_terms(connection, context, None if owner is None else [one.subscription_id for one in found])
+    result = list(_of_subscriptions(found, read_plan_prices(connection, context), terms, start, end))
     result += _overages(connection, context, found, start, end)
-    lines = read_lines(connection, context, _midnight(start, zone), _midnight(end, zone))
+    lines = read_lines(connection, context, _midnight(start, zone), _midnight(end, zone), owner)
     result += _of_lines([line for line in lines if line.recognition not in BY_USE], start, end, zone)
     result += _of_packs(connection, context, [line for line in lines if line.recognition in BY_USE], start, end)
     return result
 
 
 def _of_subscriptions(
-    connection: Connection, context: TenantContext, found: Iterable[Subscription], start: date, end: date
+    found: Iterable[Subscription],
+    prices: Mapping[str, Sequence[PlanPrice]],
+    terms: Mapping[str, Sequence[Term]],
+    start: date,
+    end: date,
 ) -> Iterator[Revenue]:
-    prices, terms = read_plan_prices(connection, context), read_terms(connection, context)
     for one in found:
         money = subscription_revenue(one, prices.get(one.plan, ()), terms.get(one.subscription_id, ()), start, end)
         own = (one.billing_currency, one.user_id, one.account_id, one.plan, one.subscription_id)

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, func, select, text
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, Engine, bindparam, func, select, text
+from sqlalchemy.dialects.postgresql import ARRAY, TEXT, insert
 
 from accounting.errors import InvalidInput
 from accounting.money import format_plain, from_minor, to_minor
@@ -23,6 +23,14 @@ from accounting.tenant import TenantContext
 
 _FIELDS = tuple(one.name for one in fields(Line))
 _CHUNK = 2_000
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose revenue is asked for: one user's, and what names one of these accounts and no user."""
+
+    user_id: str
+    accounts: Sequence[str] = ()
 
 
 @dataclass
@@ -102,14 +110,20 @@ def lines_of_grants(connection: Connection, context: TenantContext, grants: Coll
     return [_line(row) for row in connection.execute(query)]
 
 
-def read_lines(connection: Connection, context: TenantContext, since: datetime, until: datetime) -> list[Line]:
-    """Lines that may earn something in [since, until), each with its owner as far as it is known.
+def read_lines(
+    connection: Connection, context: TenantContext, since: datetime, until: datetime, owner: Owner | None = None
+) -> list[Line]:
+    """Lines that may earn something in [since, until), each with its owner as far as it is known; of one owner where one is named.
 
     A refund carries the service period, user, account, plan and subscription of the line it is of. User and account come from the line,
     else from its customer, else from its subscription; the plan from the line, else from its subscription. Packs earned by use are read
     from their booking on.
     """
-    return [_line(row) for row in connection.execute(_READ, {"tenant": context.tenant, "since": since, "until": until})]
+    asked: dict[str, Any] = {"tenant": context.tenant, "since": since, "until": until}
+    if owner is None:
+        return [_line(row) for row in connection.execute(_READ, asked)]
+    asked |= {"user": owner.user_id, "accounts": list(owner.accounts)}
+    return [_line(row) for row in connection.execute(_READ_OF_ONE, asked)]
 
 
 def list_lines(engine: Engine, context: TenantContext, limit: int) -> list[dict[str, Any]]:
@@ -174,8 +188,7 @@ def to_json(line: Line) -> dict[str, Any]:
     }
 
 
-_READ = text(
-    """
+_LINES = """
     SELECT l.line_id, l.kind, l.amount, l.billing_currency, l.booked_at, l.recognition, l.units, l.unit, l.invoice_id, l.refers_to,
            l.customer_id, coalesce(l.starts_at, o.starts_at) AS starts_at, coalesce(l.ends_at, o.ends_at) AS ends_at,
            coalesce(l.subscription_id, o.subscription_id) AS subscription_id,
@@ -190,9 +203,11 @@ _READ = text(
       l.recognition IN ('use', 'use_and_breakage') AND l.booked_at < :until
       OR l.recognition IN ('day', 'second') AND least(l.booked_at, coalesce(l.starts_at, o.starts_at)) < :until
         AND greatest(l.booked_at, coalesce(l.ends_at, o.ends_at) + interval '2 days') >= :since)
-    ORDER BY l.line_id
-    """
-)
+"""
+_READ = text(f"{_LINES} ORDER BY l.line_id")
+_READ_OF_ONE = text(
+    f"SELECT * FROM ({_LINES}) of WHERE user_id = :user OR user_id IS NULL AND account_id = ANY(:accounts) ORDER BY line_id"
+).bindparams(bindparam("accounts", type_=ARRAY(TEXT)))
 
 
 def _note_known(connection: Connection, context: TenantContext, hashes: dict[str, str], result: LineResult) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from accounting.errors import InvalidInput, NotFound
 from accounting.money import format_plain, from_minor, to_minor
+from accounting.revenue.lines import Owner
 from accounting.revenue.monthly import Subscription
 from accounting.revenue.subscriptions import day_of, make_subscription, price_of, text_of, to_json
 from accounting.storage.engine import read_only, transaction
@@ -127,11 +128,15 @@ def list_subscriptions(
         return [to_json(_subscription(row)) for row in connection.execute(query)]
 
 
-def running(connection: Connection, context: TenantContext, start: date, end: date) -> list[Subscription]:
-    """Subscriptions that touch the days [start, end)."""
+def running(
+    connection: Connection, context: TenantContext, start: date, end: date, owner: Owner | None = None
+) -> list[Subscription]:
+    """Subscriptions that touch the days [start, end); of one user and of everybody of its accounts where an owner is named."""
     table = subscriptions.c
     touches = (table.starts_on < end) & (table.ends_on.is_(None) | (table.ends_on > start))
     query = select(subscriptions).where((table.tenant == context.tenant) & touches).order_by(table.subscription_id)
+    if owner is not None:
+        query = query.where((table.user_id == owner.user_id) | table.account_id.in_(owner.accounts))
     return [_subscription(row) for row in connection.execute(query)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -60,12 +61,16 @@ def put_term(
     return _json(row)
 
 
-def read_terms(connection: Connection, context: TenantContext) -> dict[str, list[Term]]:
-    """Subscription -> its pauses and coupons."""
+def read_terms(
+    connection: Connection, context: TenantContext, subscription_ids: Collection[str] | None = None
+) -> dict[str, list[Term]]:
+    """Subscription -> its pauses and coupons; of these subscriptions, None: of all."""
     table = subscription_terms.c
     query = (
         select(subscription_terms).where(table.tenant == context.tenant).order_by(table.subscription_id, table.term_id)
     )
+    if subscription_ids is not None:
+        query = query.where(table.subscription_id.in_(subscription_ids))
     found: dict[str, list[Term]] = {}
     for row in connection.execute(query):
         amount = None if row.amount_off is None else to_minor(row.amount_off, "amount_off")

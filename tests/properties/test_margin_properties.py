@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from accounting.pipeline import ingest
 from accounting.pricing.book import PriceBook
 from accounting.reports import Report, ReportQuery, run
+from accounting.reports.margin import margin_of_user
 from accounting.revenue.account_rules import RULES, put_account_rule
 from accounting.revenue.line_imports import import_rows
 from accounting.revenue.plans import make_subscription, put_plan, put_subscription
@@ -134,6 +135,9 @@ def test_by_user_is_by_plan_is_by_model_is_by_feature_is_the_total(
     for report in found:
         assert _sums(report.rows) == _sums([_whole(report)])
         assert {line.amount for line in report.footer if line.name == "difference"} == {Decimal(0)}
+    for row in found[0].rows:
+        if row["row"] == "detail":
+            assert margin_of_user(database.app, tenant, found[0].query, row["user_id"]) == [row]
     users = _whole(_report(database, tenant, "user-margin"))
     net = _whole(found[0])["net_revenue"]
     assert (users["recognised_revenue"], users["effective_cost"] or 0) == (net, sum(wholes[0][3:7]))

@@ -20,6 +20,7 @@ from accounting.ledger.revise import void
 from accounting.pipeline import ingest
 from accounting.pricing.currency import ReferenceRate
 from accounting.reports import Report, ReportQuery, run
+from accounting.reports.margin import margin_of_user
 from accounting.reports.sections import SectionedReport
 from accounting.revenue.account_rules import put_account_rule
 from accounting.revenue.line_imports import import_lines_csv
@@ -49,6 +50,10 @@ class Euro:
         first, until = (f"2026-07-{day:02}" for day in days)
         query = ReportQuery.parse(first, until, "UTC", by, currency=currency)
         return run(self._database.app, self._tenant, name, query)
+
+    def user(self, user_id: str, currency: str = "EUR") -> list[dict[str, Any]]:
+        query = ReportQuery.parse("2026-07-01", "2026-07-05", "UTC", currency=currency)
+        return margin_of_user(self._database.app, self._tenant, query, user_id)
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +124,13 @@ def test_margins_of_users_are_converted_day_by_day(euro: Euro) -> None:
     assert rows["bob"] == _dec(["1.041666666666666667", "0.00175", "0", "1.039916666666666667"])
     assert rows["cyd"] == _dec(["2.083333333333333333", "0.0035", "0", "2.079833333333333333"])
     assert rows["big"] == _dec(["4", "0", "0", "4"])
+
+
+def test_one_users_margin_is_its_row_of_all_users(euro: Euro) -> None:
+    for currency in ("EUR", "USD"):
+        rows = {row["user_id"]: row for row in euro.report("margin", currency).rows if row["row"] == "detail"}
+        assert {user: euro.user(user, currency) for user in rows} == {user: [row] for user, row in rows.items()}
+    assert euro.user("nobody") == []
 
 
 @pytest.mark.parametrize("by", ["user", "account", "plan", "feature", "model", "cohort"])

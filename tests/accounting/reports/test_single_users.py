@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from accounting.errors import InvalidInput, NotFound
+from accounting.errors import InvalidInput, MissingRate, NotFound
 from accounting.pipeline import ingest
 from accounting.reports import ReportQuery, run
 from accounting.reports.one_user import one_user
@@ -88,6 +88,17 @@ def test_one_user_is_its_row_of_the_margin_and_its_spending(database: Database, 
         ("chat", "o3", Decimal("0.0136"), 2, 0, 3200),
         (None, "nobody-prices-this", None, 1, 1, 1100),
     ]
+
+
+def test_what_others_cost_is_not_read(database: Database, tenant: TenantContext) -> None:
+    """No rate of the yen is known: all users of the days can't be converted, a user of another day without anything in dollars can."""
+    asked = ReportQuery.parse("2026-07-05", "2026-07-06", "Asia/Kolkata", currency="JPY")
+    sent = [event("o1", occurred_at="2026-07-05T12:00:00Z", user_id="bob")]
+    ingest(database.app, tenant, load_book(database.app, "single"), body(sent))
+    with pytest.raises(MissingRate):
+        run(database.app, tenant, "margin", asked)
+    with pytest.raises(NotFound, match="user_id='cyd'"):
+        one_user(database.app, tenant, asked, "cyd")
 
 
 def test_a_user_without_usage_and_revenue_is_not_found(database: Database, tenant: TenantContext) -> None:
