@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from accounting.selfhosted.imports.read_steps import read_steps
@@ -31,6 +32,12 @@ def write(path: Path, steps: list[Step]) -> Path:
         for number, step in enumerate(steps):
             ledger(_record(number, *step))
     return path
+
+
+def content(steps: list[Step]) -> bytes:
+    """The bytes of such a file."""
+    with TemporaryDirectory() as folder:
+        return write(Path(folder) / "steps.arrow", steps).read_bytes()
 
 
 def ledger(path: Path, steps: list[Step]) -> StepLedger:
