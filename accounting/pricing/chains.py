@@ -35,6 +35,9 @@ class Span(NamedTuple):
 def spans(rows: Sequence[Tariff], layers: Sequence[Sequence[int]]) -> list[Span]:
     """The rows (each layer holds their places in the book) as spans of equal validity. Rows of one layer that overlap raise
     PriceBookError, whether or not a layer before them covers the place."""
+    if len(layers) == 1 and len(layers[0]) == 1:
+        (only,) = layers[0]
+        return [Span(_start(rows[only]), _end(rows[only]), _windows(rows, layers))]
     limits = {n: (_start(rows[n]), _end(rows[n])) for layer in layers for n in layer}
     borders = sorted({border for limit in limits.values() for border in limit})
     made: list[Span] = []

@@ -116,17 +116,14 @@ def lay_out(rows: Sequence[Tariff], spans: Iterable[Span]) -> Positions:
 
 def lay_out_prices(rows: Sequence[Tariff], row_at: npt.NDArray[np.int32]) -> tuple[dict[str, Ints], dict[str, Flags]]:
     """Class -> price by position with fallbacks resolved (0 for none), and class -> whether a quantity can't be priced."""
-    prices = {name: np.zeros(len(row_at), np.int64) for name in PRICED_CLASSES}
-    missing = {name: np.zeros(len(row_at), np.bool_) for name in PRICED_CLASSES}
-    for at, number in enumerate(row_at.tolist()):
-        if number < 0:
-            continue
-        row = rows[number]
-        for name in PRICED_CLASSES:
-            price = row.prices.get(row.fallbacks.get(name, name))
-            missing[name][at] = price is None
-            prices[name][at] = price or 0
-    return prices, missing
+    # By row, and one line more for positions without a row, where nothing is missing.
+    price = {name: np.zeros(len(rows) + 1, np.int64) for name in PRICED_CLASSES}
+    missing = {name: np.append(np.ones(len(rows), np.bool_), False) for name in PRICED_CLASSES}
+    for number, row in enumerate(rows):
+        for name in (*row.prices, *row.fallbacks):
+            price[name][number] = row.prices[row.fallbacks.get(name, name)]
+            missing[name][number] = False
+    return {name: of[row_at] for name, of in price.items()}, {name: of[row_at] for name, of in missing.items()}
 
 
 def calendar(spans: Iterable[Span]) -> Calendar:

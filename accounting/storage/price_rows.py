@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import psycopg
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Row, text
 
 from accounting.errors import PriceBookError
 from accounting.money import format_scaled
@@ -87,11 +88,19 @@ def read_prices(connection: Connection, ids: Sequence[int] | None = None) -> dic
     }
 
 
-def tariff_of(row: Any, prices: Sequence[Price], **statement: Any) -> Tariff:
+def tariff_of(row: Row[Any], prices: Sequence[Price], **statement: Any) -> Tariff:
     """The price row that was written. `statement`: what the newest record says of it, beside its content.
 
     Raises PriceBookError for a price the scale can't hold, and for a row that no longer has the hash stored with it.
     """
+    return _checked(row._fields, row, tuple(prices), tuple(statement.items()))
+
+
+@lru_cache(maxsize=1 << 16)
+def _checked(
+    _fields: tuple[str, ...], row: Row[Any], prices: tuple[Price, ...], statement: tuple[tuple[str, Any], ...]
+) -> Tariff:
+    """Rows are never edited, so the same content is the same tariff whoever reads it again, and was checked the first time."""
     own: dict[str, int] = {}
     for token_class, fallback, _, price, stated in prices:
         if price is None:
@@ -102,7 +111,7 @@ def tariff_of(row: Any, prices: Sequence[Price], **statement: Any) -> Tariff:
             own[token_class] = price
     plain = {name: getattr(row, name) for name in CONTENT if name not in ("sku_price_id", "hash")}
     tariff = Tariff(
-        **plain | statement,
+        **plain | dict(statement),
         prices=own,
         fallbacks={token_class: used for token_class, used, *_ in prices if used is not None},
         price_texts={token_class: text for token_class, _, text, *_ in prices if text is not None},
