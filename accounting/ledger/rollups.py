@@ -6,6 +6,8 @@ from datetime import date
 
 from sqlalchemy import Connection, text
 
+from accounting.ledger import changes
+
 COUNTS = ("events", "uncached_input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
 COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")
 MEASURES = (*COUNTS, *COSTS)
@@ -58,8 +60,8 @@ _ADD_STAGE_USER_DAY = _add(
     f"purpose, charge_status, billing_currency, 'Usage', {_STAGE_SUMS} FROM stage",
 )
 
-ADD_STAGE = (_ADD_STAGE_15M, _ADD_STAGE_DAY, _ADD_STAGE_USER_DAY)
-"""What adds the staged events to every rollup, always in this order; parameter tz: the reporting zone."""
+ADD_STAGE = (_ADD_STAGE_15M, _ADD_STAGE_DAY, _ADD_STAGE_USER_DAY, changes.NOTE_STAGE)
+"""What adds the staged events to every rollup, always in this order, and notes them as changed; parameter tz: the reporting zone."""
 
 _LEDGER = (
     f"SELECT {_TENANT}, {{bucket}}, booking_period, seller, model, purpose, charge_status, billing_currency, category, "
@@ -85,6 +87,7 @@ def add_lines(connection: Connection, reporting_tz: str, charge_ids: list[str]) 
     parameters = {"tz": reporting_tz, "charge_ids": charge_ids}
     for table, key, select in _FROM_LEDGER:
         connection.execute(text(_add(table, key, select.format(source=source))), parameters)
+    changes.note_lines(connection, charge_ids)
 
 
 def rebuild(connection: Connection, tenant: str, reporting_tz: str, months: list[date] | None = None) -> None:
@@ -98,6 +101,7 @@ def rebuild(connection: Connection, tenant: str, reporting_tz: str, months: list
     for table, key, select in _FROM_LEDGER:
         connection.execute(text(f"DELETE FROM {table} WHERE {where}"), parameters)
         connection.execute(text(_add(table, key, select.format(source=f"ledger WHERE {where}"))), parameters)
+    changes.note_since(connection, changes.ALWAYS)
 
 
 def lock(connection: Connection, tenant: str, *, exclusive: bool) -> None:

@@ -19,6 +19,7 @@ from accounting.ledger.append import append
 from accounting.ledger.charge_line import NewCharge, Settler
 from accounting.ledger.pending import estimates
 from accounting.ledger.settlers import SETTLERS
+from accounting.ledger.settlers.standing import forget
 from accounting.storage.engine import transaction
 from accounting.storage.tables import settlement_runs
 from accounting.tenant import TenantContext
@@ -29,9 +30,16 @@ BATCH = 10_000
 
 
 def settle(
-    engine: Engine, context: TenantContext, *, run_id: str | None = None, settlers: Sequence[Settler] = SETTLERS
+    engine: Engine,
+    context: TenantContext,
+    *,
+    run_id: str | None = None,
+    whole: bool = False,
+    settlers: Sequence[Settler] = SETTLERS,
 ) -> dict[str, Any]:
     """Runs the settlement of a tenant; with the `run_id` of an earlier run, replays it.
+
+    With `whole` every contract's whole term is worked out again, not only from where charges changed: same lines, more time.
 
     Returns {"run_id", "started_at", "finished_at", "subjects": {deployment: pending events left}, "estimates": of these by pool
     (pending.py), "charges": lines appended}.
@@ -44,6 +52,8 @@ def settle(
     with transaction(engine, context.tenant) as connection:
         if not connection.execute(ALONE, {"tenant": context.tenant}).scalar_one():
             raise Busy(f"another settlement run of tenant {context.tenant} is at work", retry_after=60)
+        if whole:
+            forget(connection, context)
         appended = sum(_append(connection, context, name, settler(connection, context)) for settler in settlers)
         pending = _pending(connection, context)
         waiting = estimates(connection, context, [pool for pool in pending if pool])

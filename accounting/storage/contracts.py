@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert, text
+from sqlalchemy import Connection, Engine, insert, select, text
 
 from accounting.errors import InvalidInput, NotFound
 from accounting.pricing.contract import Contract
@@ -30,6 +30,11 @@ _NEWEST = text(
 def in_force(connection: Connection, known_at: datetime | None = None) -> list[Contract]:
     """The contracts of the transaction's tenant, as believed at a moment."""
     return [_contract(row) for row in connection.execute(_NEWEST, {"known_at": known_at or EVER})]
+
+
+def ids_ever(connection: Connection) -> list[str]:
+    """Ids of all contracts that the transaction's tenant ever recorded, those taken back among them."""
+    return list(connection.execute(select(contracts.c.contract_id).distinct()).scalars())
 
 
 def listed(engine: Engine, context: TenantContext, known_at: datetime | None = None) -> list[Contract]:

@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from sqlalchemy import Connection, Engine, text, update
 
 from accounting.errors import InvalidInput, NotFound
+from accounting.ledger import changes
 from accounting.ledger.rollups import MEASURES, lock
 from accounting.storage.engine import transaction
 from accounting.storage.tables import tenants
@@ -194,17 +195,16 @@ def _days_to_forget(owner_engine: Engine, known: Tenant, before: datetime) -> li
 
 
 def _forget_day(connection: Connection, known: Tenant, day: date) -> tuple[int, int]:
-    span = {
-        "tenant": known.tenant,
-        "start": _midnight(day, known.reporting_tz),
-        "stop": _midnight(day + timedelta(days=1), known.reporting_tz),
-    }
+    start = _midnight(day, known.reporting_tz)
+    stop = _midnight(day + timedelta(days=1), known.reporting_tz)
+    span = {"tenant": known.tenant, "start": start, "stop": stop}
     # Events and their rollups must change together, so the tenant's writers wait for the length of one day's update.
     lock(connection, known.tenant, exclusive=True)
     connection.execute(_FORGET_IDS, span)
     events = connection.execute(_FORGET_EVENTS, span).rowcount
     charges = connection.execute(_FORGET_CHARGES, span).rowcount
     connection.execute(_COLLAPSE_ROLLUP, {"tenant": known.tenant, "day": day})
+    changes.note_since(connection, start)
     return events, charges
 
 
@@ -226,4 +226,5 @@ def erase_user(owner_engine: Engine, tenant: str, user_id: str) -> dict[str, obj
     with transaction(owner_engine, tenant) as connection:
         lock(connection, tenant, exclusive=True)
         counts: dict[str, object] = {table: connection.execute(act, values).rowcount for table, act in _ERASE.items()}
+        changes.note_since(connection, changes.ALWAYS)
     return {"tombstone": values["tombstone"], **counts}

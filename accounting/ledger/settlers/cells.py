@@ -129,13 +129,15 @@ FAR = datetime(9000, 1, 1, tzinfo=UTC)
 _EPOCH, _QUARTER = datetime(1970, 1, 1, tzinfo=UTC), timedelta(minutes=15)
 
 
-def read_cells(connection: Connection, context: TenantContext, contract: Contract, until: datetime) -> list[Cell]:
-    """Cells of the contract's seller and currency within its term, up to `until`, ordered by day and key."""
-    end = until if contract.effective_until is None else min(until, contract.effective_until)
+def read_cells(connection: Connection, context: TenantContext, contract: Contract, since: datetime) -> list[Cell]:
+    """Cells of the contract's seller and currency within its term, from `since` on, ordered by day and key."""
+    start, end = max(since, contract.effective_from), contract.effective_until or FAR
+    if start >= end:
+        return []
     parameters = {
         "tenant": context.tenant,
         "tz": context.reporting_tz,
-        "since": contract.effective_from,
+        "since": start,
         "until": end,
         "seller": contract.seller,
         "currency": contract.currency,

@@ -8,7 +8,8 @@
 4. credits, in the order of priority, then expiry, then id, take off what is still to be paid: effective and billed
 5. the difference to what is booked becomes lines (`postings.py`)
 
-A part of a contract that is no longer in force is worked back to nothing.
+All of that is worked out from the period on in which the charges of an event changed since the last run, the whole term where the
+contract is new, changed or withdrawn (`standing.py`). A part of a contract that is no longer in force is worked back to nothing.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 from sqlalchemy import Connection
 
+from accounting.ledger.changes import take
 from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.settlers.cells import FAR, Cell, Group, read_cells
 from accounting.ledger.settlers.drawing import draw, payable
 from accounting.ledger.settlers.periods import period_of
 from accounting.ledger.settlers.postings import Amounts, Place, Postings, add, lines, read_booked
+from accounting.ledger.settlers.standing import Standing, keep, resume
 from accounting.ledger.settlers.volume import apply_tier
 from accounting.money import to_minor
 from accounting.pricing.contract import Commitment, Contract, Credit, VolumeTier
-from accounting.storage.contracts import in_force
+from accounting.storage.contracts import ids_ever, in_force
 from accounting.tenant import TenantContext
 
 PURPOSE = "commitment"
@@ -37,31 +41,44 @@ PURPOSE = "commitment"
 def settle_contracts(connection: Connection, context: TenantContext) -> Iterable[NewCharge]:
     """The lines that bring a tenant's contracts up to now."""
     now = datetime.now(UTC)
+    changed = take(connection) or FAR
     contracts = in_force(connection)
-    booked = read_booked(connection, context)
-    if not contracts and not booked.amounts:
-        return []
+    standings = resume(connection, context, contracts, ids_ever(connection), changed)
     target: Postings = {}
     for contract in contracts:
-        if contract.volume_tiers or contract.commitments or contract.credits:
-            settle_contract(contract, read_cells(connection, context, contract, FAR), now, target)
-    return lines(target, booked)
+        standing = standings[contract.contract_id]
+        settle_contract(contract, _cells(connection, context, contract, standing), standing, now, target)
+    for contract_id, standing in standings.items():
+        keep(connection, context, contract_id, standing)
+    since = {contract_id: standing.since for contract_id, standing in standings.items()}
+    moments = (day for one in contracts for part in one.commitments for day in (part.since, _last_day(part)))
+    return lines(connection, context, target, read_booked(connection, context, since, moments))
 
 
-def settle_contract(contract: Contract, cells: Sequence[Cell], now: datetime, target: Postings) -> None:
-    """Adds what one contract makes of its cells, in the order of their days, to the target."""
+def _cells(connection: Connection, context: TenantContext, contract: Contract, standing: Standing) -> list[Cell]:
+    if not (contract.volume_tiers or contract.commitments or contract.credits):
+        return []
+    return read_cells(connection, context, contract, standing.since)
+
+
+def settle_contract(
+    contract: Contract, cells: Sequence[Cell], standing: Standing, now: datetime, target: Postings
+) -> None:
+    """Adds what one contract makes of its cells from `standing.since` on, in the order of their days, to the target and its standing."""
     for tier in contract.volume_tiers:
         _volume(contract, tier, cells, target)
+    for cell in cells:
+        standing.reach(contract, cell.since)
     for commitment in sorted(contract.commitments, key=lambda one: (one.starts_on, one.ends_on, one.commitment_id)):
-        _commitment(contract, commitment, cells, now, target)
+        _commitment(contract, commitment, cells, standing, now, target)
     for credit in sorted(contract.credits, key=_credit_order):
-        _credit(contract, credit, cells, target)
+        _credit(contract, credit, cells, standing, target)
 
 
 def _volume(contract: Contract, tier: VolumeTier, cells: Sequence[Cell], target: Postings) -> None:
     periods: defaultdict[str, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        periods[period_of(contract, tier, cell.since)].append(cell)
+    for since, of_day in groupby(cells, key=lambda cell: cell.since):
+        periods[period_of(contract, tier, since)] += of_day
     for period, within in periods.items():
         subject = f"{contract.contract_id}:{tier.tier_id}:{period}"
         for cell, part in apply_tier(tier, within):
@@ -70,7 +87,12 @@ def _volume(contract: Contract, tier: VolumeTier, cells: Sequence[Cell], target:
 
 
 def _commitment(
-    contract: Contract, commitment: Commitment, cells: Sequence[Cell], now: datetime, target: Postings
+    contract: Contract,
+    commitment: Commitment,
+    cells: Sequence[Cell],
+    standing: Standing,
+    now: datetime,
+    target: Postings,
 ) -> None:
     amount = to_minor(commitment.amount_text, f"commitment {commitment.commitment_id}.amount")
     subject = f"{contract.contract_id}:{commitment.commitment_id}"
@@ -78,40 +100,51 @@ def _commitment(
     name = f"commitment {commitment.commitment_id}"
     within = [cell for cell in cells if _covers(commitment, cell)]
     ended = commitment.until <= now
-    last = Group(commitment.until - timedelta(days=1), "", "", PURPOSE, name)
+    last = Group(_last_day(commitment), "", "", PURPOSE, name)
+    before = standing.used.get(commitment.commitment_id, 0)
 
     def post(reason: str, category: str, group: Group, amounts: Amounts) -> None:
         add(target, _place(contract, subject, policy, reason, category, group), amounts)
 
     if commitment.kind == "minimum_spend":
-        spent = sum(cell.cost_of(commitment.scope.token_classes) for cell in within)
+        spent = before
+        for cell in within:
+            cost = cell.cost_of(commitment.scope.token_classes)
+            standing.use(contract, commitment.commitment_id, cell.since, cost)
+            spent += cost
         if ended and spent < amount:
             short = amount - spent
             post("shortfall", "Purchase", last, (short, short, short, short))
         return
     if commitment.since <= now:
         post("purchase", "Purchase", Group(commitment.since, "", "", PURPOSE, name), (amount, amount, 0, amount))
-    drawn = draw(amount, within, [payable(cell, commitment.scope.token_classes) for cell in within])
+    drawn = draw(amount - before, within, [payable(cell, commitment.scope.token_classes) for cell in within])
     for cell, part in zip(within, drawn, strict=True):
         if part:
+            standing.use(contract, commitment.commitment_id, cell.since, part)
             cell.billed -= part
             post("drawn", "Usage", cell.group, (0, 0, 0, -part))
-    left = amount - sum(drawn)
+    left = amount - before - sum(drawn)
     if ended and left:
         post("unused", "Usage", last, (0, 0, left, 0))
 
 
-def _credit(contract: Contract, credit: Credit, cells: Sequence[Cell], target: Postings) -> None:
-    amount = to_minor(credit.amount_text, f"credit {credit.credit_id}.amount")
+def _credit(contract: Contract, credit: Credit, cells: Sequence[Cell], standing: Standing, target: Postings) -> None:
+    left = to_minor(credit.amount_text, f"credit {credit.credit_id}.amount") - standing.used.get(credit.credit_id, 0)
     subject, policy = f"{contract.contract_id}:{credit.credit_id}", f"credit:{credit.credit_id}"
     until = credit.valid_until or FAR
     within = [cell for cell in cells if credit.valid_from <= cell.since < until and cell.covered(credit.scope)]
-    drawn = draw(amount, within, [payable(cell, credit.scope.token_classes) for cell in within])
+    drawn = draw(left, within, [payable(cell, credit.scope.token_classes) for cell in within])
     for cell, part in zip(within, drawn, strict=True):
         if part:
+            standing.use(contract, credit.credit_id, cell.since, part)
             cell.billed -= part
             place = _place(contract, subject, policy, "credit", "Credit", cell.group)
             add(target, place, (0, 0, -part, -part))
+
+
+def _last_day(commitment: Commitment) -> datetime:
+    return commitment.until - timedelta(days=1)
 
 
 def _covers(commitment: Commitment, cell: Cell) -> bool:

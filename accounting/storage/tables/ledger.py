@@ -100,6 +100,18 @@ settlement_runs = Table(
     must("charges", Integer),
 )
 
+ledger_changes = Table("ledger_changes", metadata, key("tenant"), key("change_id", BigInteger), must("since", MOMENT))
+
+contract_standings = Table(
+    "contract_standings",
+    metadata,
+    key("tenant"),
+    key("contract_id"),
+    key("until", MOMENT),
+    must("basis"),
+    must("used", JSONB),
+)
+
 closed_months = Table(
     "closed_months",
     metadata,

@@ -133,6 +133,9 @@ BY_OWNER = (
     "VALUES (:tenant, length(:tenant), :tenant || '-source', 1, length(:tenant), 'hand', 2, 'output', now())",
     "INSERT INTO contracts (tenant, contract_id, state, content, hash, created_by, recorded_at) "
     "VALUES (:tenant, :tenant || '-contract', 'withdrawn', '{}', 'x', :tenant || '-actor', now())",
+    "INSERT INTO contract_standings (tenant, contract_id, until, basis, used) "
+    "VALUES (:tenant, :tenant || '-contract', now(), 'x', '{}')",
+    "INSERT INTO ledger_changes (tenant, since) VALUES (:tenant, now())",
     "INSERT INTO audit_log (tenant, at, actor, action, subject) "
     "VALUES (:tenant, now(), :tenant || '-actor', 'prices.add', :tenant || '-row')",
     "INSERT INTO alert_hooks (tenant, url, created_by) VALUES (:tenant, 'http://127.0.0.1:9/' || :tenant, :tenant || '-actor')",
@@ -166,12 +169,12 @@ POOLS_BY_OWNER = (
     "unallocated_idle, unproven, capacity_us, in_flight_us, idle_us, unproven_us, requests, charged, unpriced, estimated, "
     "extrapolated, curve_id, policy, fluid, inputs_hash) VALUES (:tenant, :tenant || '-pool', '2026-07-01 00:00:00+00', 1, 3, 'USD', 0, "
     "0, 3, 0, 3, 0, 3600000000, 0, 3600000000, 0, 0, 0, 0, 0, 0, :tenant || '-curve', 'switch', false, 'x')",
-    "INSERT INTO unused_gpu_hours (tenant, rate_id, hour, amount, billing_currency, source, created_by, recorded_at) "
-    "VALUES (:tenant, :tenant || '-rate', '2026-07-01 00:00:00+00', 3, 'USD', 'schedule', 'x', now())",
-)
     "INSERT INTO pool_steps (tenant, pool_id, replica, hour, ledger_hash, state, source_id, starts_at, ends_at, steps, requests, "
     "measured_ns, created_by, recorded_at, step_columns, part_columns) VALUES (:tenant, :tenant || '-pool', 'r0', "
     "'2026-07-01 00:00:00+00', 'x', 'stated', 'x', '2026-07-01 00:00:00+00', '2026-07-01 00:00:00+00', 0, 0, 0, 'x', now(), 'x', 'x')",
+    "INSERT INTO unused_gpu_hours (tenant, rate_id, hour, amount, billing_currency, source, created_by, recorded_at) "
+    "VALUES (:tenant, :tenant || '-rate', '2026-07-01 00:00:00+00', 3, 'USD', 'schedule', 'x', now())",
+)
 BOUNDS = """
     SELECT inhrelid::regclass::text AS name, pg_get_expr(relpartbound, inhrelid) AS bounds
     FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = 'usage_events'::regclass
