@@ -16,8 +16,8 @@ class CloseBody(Answer):
     """Which month is closed, and what is left open in it on purpose."""
 
     month: str = Field(description="YYYY-MM", pattern=r"^[12][0-9]{3}-(0[1-9]|1[0-2])$", examples=["2026-07"])
-    accept: list[Literal["pending_settlement", "unpriced", "exceptions"]] = Field(
-        default=[], description="events of these kinds may stay open", examples=[["unpriced"]]
+    accept: list[Literal["pending_settlement", "unpriced", "exceptions", "no_charges"]] = Field(
+        default=[], description="what may stay open, or that nothing was charged", examples=[["unpriced"]]
     )
     note: str = Field(default="", max_length=1000, pattern=r"^[^\x00]*$", examples=["signed off by finance"])
     dry_run: bool = Field(default=False, description="refuse what a close would refuse; close nothing")
@@ -35,6 +35,20 @@ class ClosedMonth(Answer):
     )
     accepted: list[str] = Field(description="kinds that were left open on purpose")
     note: str
+
+
+class LateLine(Answer):
+    """What came for a closed month later, by the month that it is booked in."""
+
+    month: date = Field(description="the closed month, its first day", examples=["2026-07-01"])
+    booking_period: date = Field(description="the month in which it is booked", examples=["2026-08-01"])
+    billing_currency: str = Field(examples=["USD"])
+    events: int = Field(description="calls, less those taken back", examples=[3])
+    effective_cost: str = Field(description="exact; below 0 where more was taken back than came", examples=["0.0084"])
+
+
+class LateLines(Answer):
+    lines: list[LateLine] = Field(description="by month, booking period and currency; none: nothing came later")
 
 
 class ClosedMonths(Answer):

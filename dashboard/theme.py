@@ -49,7 +49,7 @@ CSS = """
 .tc-table td.text {max-width: 22rem; overflow: hidden; text-overflow: ellipsis;}
 .tc-table td.prose {white-space: normal; min-width: 20rem;}
 .tc-table th:first-child, .tc-table td:first-child {position: sticky; left: 0; z-index: 1;}
-.tc-table td:first-child {background: var(--tc-paper);}
+.tc-table td:first-child {background: var(--tc-paper); background-clip: padding-box;}
 .tc-table th:first-child {z-index: 2;}
 .tc-table td.neg {color: #B34700;}
 @media (prefers-color-scheme: dark) {

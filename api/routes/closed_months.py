@@ -7,9 +7,10 @@ from datetime import date
 from fastapi import APIRouter
 
 from accounting.ledger.closing import close_month, closed
+from accounting.reports.late_lines import late_lines
 from api.deps import AdminKey, ServiceDep, ViewerKey
 from api.openapi import problems
-from api.schemas_closed_months import CloseBody, ClosedMonth, ClosedMonths
+from api.schemas_closed_months import CloseBody, ClosedMonth, ClosedMonths, LateLines
 
 router = APIRouter(prefix="/v1/closed-months", tags=["reports"])
 
@@ -18,6 +19,12 @@ router = APIRouter(prefix="/v1/closed-months", tags=["reports"])
 def get_closed(service: ServiceDep, principal: ViewerKey) -> ClosedMonths:
     """All closed months with their totals at the close; none is ever reopened."""
     return ClosedMonths.model_validate({"months": closed(service.engine, principal.context)})
+
+
+@router.get("/late", responses=problems())
+def get_late(service: ServiceDep, principal: ViewerKey) -> LateLines:
+    """What came for closed months after their close: calls and cost by the open month in which they are booked."""
+    return LateLines.model_validate({"lines": late_lines(service.engine, principal.context)})
 
 
 @router.post("", responses=problems(400, 409, 413))

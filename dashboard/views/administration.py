@@ -1,4 +1,4 @@
-"""Who may ask, what do plans cost, and by which policies is it booked?"""
+"""Who may ask, what do plans cost, by which policies is it booked, and which months are closed?"""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, frame, policies, session, states, url_state
+from dashboard import actions, closes, frame, policies, session, states, url_state
 from dashboard.api import segment
 
-TABS = {"keys": "Keys", "people": "People", "plans": "Plans", "policies": "Policies"}
+TABS = {"keys": "Keys", "people": "People", "plans": "Plans", "policies": "Policies", "closes": "Closed months"}
 SCOPES = {
     "viewer": "viewer: reports, plans, prices",
     "analyst": "analyst: also single events and exceptions",
@@ -25,7 +25,7 @@ def page() -> None:
     if chosen in ("keys", "people") and not session.reader().may("admin"):
         states.empty("Only an admin key sees keys and people", "Ask whoever gave you yours.")
         return
-    {"keys": _keys, "people": _people, "plans": _plans, "policies": policies.show}[chosen]()
+    {"keys": _keys, "people": _people, "plans": _plans, "policies": policies.show, "closes": closes.show}[chosen]()
 
 
 def _keys() -> None:

@@ -100,7 +100,7 @@ def _use(answer: Answer, currency: str) -> None:
         marks,
         (f"{UNITS[unit]} in the period", "Subscribers"),
     )
-    said = "; ".join(f"cap for {row['covered_pct']} % of subscribers: {row['note']}" for row in caps if row["note"])
+    said = " ".join(f"Cap for {row['covered_pct']} % of subscribers: {row['note']}." for row in caps if row["note"])
     plot.draw(
         drawing,
         f"use-{currency}",

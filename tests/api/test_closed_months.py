@@ -24,7 +24,17 @@ def test_a_month_is_closed_once_and_a_late_event_leaves_it_as_it_was(admin: http
     )
     again = admin.post("/v1/closed-months", json=JULY)
     assert (again.status_code, "is closed already; the first open month is 2026-08" in again.text) == (409, True)
+    assert admin.get("/v1/closed-months/late").json() == {"lines": []}
     admin.post("/v1/usage/events", content=body([event("late")]))
+    assert admin.get("/v1/closed-months/late").json()["lines"] == [
+        {
+            "month": "2026-07-01",
+            "booking_period": "2026-08-01",
+            "billing_currency": "USD",
+            "events": 1,
+            "effective_cost": "0.0028",
+        }
+    ]
     [month] = admin.get("/v1/closed-months").json()["months"]
     assert month == done.json()
     assert (month["totals"]["USD"]["effective_cost"], month["note"]) == ("0.0028", "signed")

@@ -13,6 +13,7 @@ from dashboard.app import PAGES
 from tests.api.serving import make_keys
 from tests.conftest import Database
 from tests.dashboard.conftest import Product, shown
+from tests.events import event
 
 pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 Read = Callable[..., AppTest]
@@ -43,7 +44,7 @@ def test_a_page_shows_no_error_and_the_url_of_its_figures(read: Read, product: P
             ("prices", {"view": tab, "model": "o3"})
             for tab in ("history", "changes", "disagreements", "approvals", "impact")
         ),
-        *(("administration", {"view": tab}) for tab in ("people", "plans", "policies")),
+        *(("administration", {"view": tab}) for tab in ("people", "plans", "policies", "closes")),
         ("explorer", {"dim": "user_id", "split": "none"}),
         ("explorer", {"dim": "month", "split": "feature", "charges": "1", "order": "time"}),
         ("prices", {"view": "changes", "known_at": "2999-01-01"}),
@@ -191,3 +192,29 @@ def test_the_price_book_shows_what_a_model_costs(read: Read) -> None:
     told = shown(read("prices", model="o3"))
     assert re.search(r'title="8">8<', told)
     assert "By model" not in told
+
+
+def test_a_month_is_tried_closed_and_what_comes_later_is_told(read: Read, product: Product) -> None:
+    def close(month: str, sure: bool) -> str:
+        app = read("administration", view="closes")
+        next(one for one in app.text_input if one.label == "Month").set_value(month)
+        next(one for one in app.checkbox if one.label == "It can't be reopened.").set_value(sure)
+        next(one for one in app.button if one.label == "Close").click().run()
+        return shown(app)
+
+    assert "No month is closed yet" in shown(read("administration", view="closes"))
+    with product.client(product.keys["admin"]) as client:
+        client.post("/v1/usage/events", json=[event("s1", occurred_at="2026-07-05T10:00:00Z")]).raise_for_status()
+    assert "2026-07 can be closed: nothing stands against it." in close("2026-07", sure=False)
+    assert "No month is closed yet" in shown(read("administration", view="closes"))
+    assert "2026-07 is closed." in close("2026-07", sure=True)
+    assert "is closed already" in close("2026-07", sure=True)
+    with product.client(product.keys["admin"]) as client:
+        client.post("/v1/usage/events", json=[event("s2", occurred_at="2026-07-06T10:00:00Z")]).raise_for_status()
+    page = read("administration", view="closes")
+    next(button for button in page.sidebar.button if button.label == "Refresh").click().run()
+    told = shown(page)
+    assert "Booked in a later month than it was incurred in" in told
+    assert 'title="2026-08"' in told  # the first open month
+    assert told.count('title="0.0028 USD"') == 3  # effective and billed at the close, and what came later
+    assert "An admin key closes a month" in shown(read("administration", scope="viewer", view="closes"))

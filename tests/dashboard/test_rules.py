@@ -16,7 +16,7 @@ PAGES = [
     *sorted((ROOT / "views").glob("*.py")),
     *(
         ROOT / f"{name}.py"
-        for name in ("actions", "curve_view", "derivation", "frame", "impact", "plot", "policies", "rows")
+        for name in ("actions", "closes", "curve_view", "derivation", "frame", "impact", "plot", "policies", "rows")
     ),
 ]
 FOREIGN = {"click", "httpx", "plotly", "streamlit"}
