@@ -66,7 +66,14 @@ def read_table(content: bytes, source_version: str) -> Statement:
             findings.withheld.add((model, "*", unknown[0]))
             findings.models[model] = f"{unknown[0]} may change its prices"
             continue
-        made = multiplied(list(_rows(seller, model, entry, source_version, findings)), entry)
+        made = list(_rows(seller, model, entry, source_version, findings))
+        try:
+            made = multiplied(made, entry)
+        except InvalidInput as error:
+            # Its base price alone would price the calls that the factor is about, and wrongly.
+            findings.withheld.add((model, "*", str(error)))
+            findings.models[model] = str(error)
+            continue
         if not made and model not in findings.models:
             findings.models[model] = "states no price of a token that can be held"
         findings.free |= {model for row in made if is_free(row)}
@@ -90,16 +97,12 @@ def per_million(value: Decimal | int) -> str:
 
 def _table(content: bytes) -> dict[str, Any]:
     try:
-        table = json.loads(content, parse_float=Decimal, parse_constant=_no_number)
+        table = json.loads(content, parse_float=Decimal, parse_constant=str)
     except ValueError as error:
         raise InvalidInput("file", str(error), "is no JSON") from error
     if not isinstance(table, dict):
         raise InvalidInput("file", type(table).__name__, "a JSON object of models is expected")
     return table
-
-
-def _no_number(text: str) -> Decimal:
-    raise InvalidInput("price", text, "is no number that a price could have")
 
 
 def _seller(model: str, entry: Mapping[str, Any]) -> str | None:
@@ -170,7 +173,7 @@ def _row(
         use = uses(SOURCE).get(base, UNKNOWN)
         if use.use != PRICE and above == 0:
             findings.keys[base] += use.use not in (KNOWN, UNIT)
-        if use.use in (PRICE, UNIT) and isinstance(value, Decimal | int):
+        if use.use in (PRICE, UNIT) and _is_number(value):
             text = (
                 per_million(value) if use.use == PRICE else format_plain(Decimal(value) * UNIT_CLASSES[use.token_class])
             )
@@ -197,11 +200,15 @@ def _row(
     )
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Decimal | int) and not isinstance(value, bool)
+
+
 def _web_search(prices: ClassPrices, by_context: object) -> None:
     """A search costs the same whatever its context, or it has no single price."""
     if not isinstance(by_context, dict):
         return
-    found = {value for value in by_context.values() if isinstance(value, Decimal | int)}
+    found = {value for value in by_context.values() if _is_number(value)}
     if len(found) == 1:
         prices.state("web_search", format_plain(Decimal(found.pop()) * UNIT_CLASSES["web_search"]), _SEARCH)
     elif found:

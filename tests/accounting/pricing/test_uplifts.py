@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -10,10 +12,12 @@ import pytest
 from accounting.errors import InvalidInput
 from accounting.money import format_minor
 from accounting.pricing.book import PriceBook
+from accounting.pricing.genai_prices_source import load_list_tariffs
 from accounting.pricing.rate import rate
 from accounting.pricing.tariff import Alias, Tariff
 from accounting.pricing.uplifts import Uplift, stated_uplifts, uplifted
 from tests.accounting.pricing.rating import batch, list_book
+from tests.shared_data import shared
 
 MARCH, APRIL = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 4, 1, tzinfo=UTC)
 PRICES = {"uncached_input": 5_000_000_000, "output": 25_000_000_000, "web_search": 10_000_000_000_000}
@@ -79,3 +83,26 @@ def test_us_only_inference_of_anthropic_costs_a_tenth_more() -> None:
     event |= dict.fromkeys(("uncached_input_tokens", "cache_read_tokens", "output_tokens"), 1_000)
     out = rate(list_book(), batch([event | {"web_search_requests": 1}, event | {"region": "global"}]))
     assert [format_minor(cost) for cost in out.list_cost.tolist()] == ["0.04355", "0.0305"]
+
+
+def test_residency_at_openai_costs_a_tenth_more_for_the_models_that_litellm_names() -> None:
+    """GPT-5.5 in the EU: 1,000 x 5.5 + 1,000 x 33 for a million; GPT-5 is older than the uplift and costs 1.25 + 10 anywhere."""
+    event = {"provider": "openai", "at": "2026-11-01T00:00:00+00:00"}
+    event |= dict.fromkeys(("uncached_input_tokens", "output_tokens"), 1_000)
+    new, old = event | {"model": "gpt-5.5"}, event | {"model": "gpt-5"}
+    out = rate(list_book(), batch([new | {"region": "eu"}, new, old | {"region": "eu"}]))
+    assert [format_minor(cost) for cost in out.list_cost.tolist()] == ["0.0385", "0.035", "0.01125"]
+
+
+def test_every_uplift_of_openai_is_one_that_litellm_states_and_none_is_missing() -> None:
+    table = json.loads(
+        gzip.decompress(shared("litellm-prices/model_prices_before_2026-11-28_v1.110.2.json.gz").read_bytes())
+    )
+    listed = {row.model for row in load_list_tariffs()[0] if row.seller == "openai"}
+    stated = {
+        (model, region)
+        for model, entry in table.items()
+        for region in ("us", "eu")
+        if model in listed and entry.get(f"regional_processing_uplift_multiplier_{region}") == 1.1
+    }
+    assert {(one.model, one.region) for one in stated_uplifts() if one.seller == "openai"} == stated

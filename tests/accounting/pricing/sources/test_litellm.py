@@ -158,9 +158,17 @@ def test_a_model_is_known_by_its_key_and_by_what_follows_its_provider_where_that
     assert statement.findings.names == {"azure/gpt-4o": "means azure/gpt-4o and azure_ai/gpt-4o"}
 
 
-@pytest.mark.parametrize(
-    "content", [b"[]", b"{", b'{"m": 1}', b'{"m": {"litellm_provider": "x", "input_cost_per_token": NaN}}']
-)
+@pytest.mark.parametrize("written", ["NaN", "Infinity", '"1e-06"', "true", "-1e-06"])
+def test_a_price_that_is_none_withholds_its_class_alone(written: str) -> None:
+    content = f'{{"m": {{"litellm_provider": "x", "input_cost_per_token": {written}, "output_cost_per_token": 2e-06}}}}'
+    statement = read_table(content.encode(), "v1")
+    assert [row.prices for row in statement.rows] == [{"output": 2_000_000_000}]
+    (found,) = statement.findings.withheld
+    assert found[:2] == ("m", "uncached_input")
+    assert found[2].startswith("input_cost_per_token=")
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{", b'{"m": 1}'])
 def test_what_is_no_such_table_is_refused(content: bytes) -> None:
     with pytest.raises(InvalidInput):
         read_table(content, "v1")

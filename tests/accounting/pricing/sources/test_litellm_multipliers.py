@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from accounting.errors import InvalidInput
 from accounting.pricing.sources.keys import uses
 from accounting.pricing.sources.litellm import parts, read_table
 from accounting.pricing.sources.litellm_multipliers import NESTED, conditions
@@ -90,9 +89,13 @@ def test_a_condition_that_nobody_looked_at_leaves_the_model_without_a_price() ->
 
 
 @pytest.mark.parametrize("factor", ["1.1", 0, -1, True])
-def test_a_factor_that_is_none_is_refused_by_name(factor: object) -> None:
-    with pytest.raises(InvalidInput, match=r"provider_specific_entry\.us="):
-        _read(provider_specific_entry={"us": factor})
+def test_a_factor_that_is_none_leaves_its_model_without_a_price_and_no_other(factor: object) -> None:
+    table = {"bad": PLAIN | {"provider_specific_entry": {"us": factor}}, "good": PLAIN}
+    statement = read_table(json.dumps(table).encode(), "v1")
+    assert [row.model for row in statement.rows] == ["good"]
+    why = f"provider_specific_entry.us={factor!r}: a factor above 0 is expected"
+    assert statement.findings.models == {"bad": why}
+    assert statement.findings.withheld == {("bad", "*", why)}
 
 
 def test_a_tier_of_decisions_is_a_tier_and_costs_the_default_nothing() -> None:
