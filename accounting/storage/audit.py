@@ -1,12 +1,14 @@
-"""Who changed what about prices and keys, and is a price book still as it was read? One append-only log answers both."""
+"""Who changed what about prices, pools, months and access, and is a price book still as it was read? One append-only log answers both."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert, select, text
+from sqlalchemy import Connection, Engine, func, insert, select, text
 
+from accounting.errors import InvalidInput
 from accounting.storage.engine import read_only
 from accounting.storage.tables import audit_log
 from accounting.tenant import TenantContext
@@ -19,6 +21,8 @@ _STAMP = text(
     """
 )
 
+KINDS = ("alerts", "contract", "gpu_rate", "key", "login", "month", "pool", "prices")
+"""What acts are about: an act is named `kind.verb`."""
 Stamp = tuple[int, int]
 """Newest act for all tenants, and newest act of one."""
 
@@ -58,12 +62,17 @@ def stamp(engine: Engine, tenant: str) -> Stamp:
 
 
 def listed(
-    engine: Engine, context: TenantContext, limit: int = 100, subject: str | None = None
+    engine: Engine, context: TenantContext, limit: int = 100, subject: str | None = None, kinds: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Acts of a tenant and of the operator, the newest first."""
+    """Acts of a tenant and of the operator, the newest first; of these KINDS alone where any is named. Raises InvalidInput."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInput("kind", kind, f"one of {', '.join(KINDS)} is expected")
     query = select(audit_log).order_by(audit_log.c.audit_id.desc()).limit(limit)
     if subject is not None:
         query = query.where(audit_log.c.subject == subject)
+    if kinds:
+        query = query.where(func.split_part(audit_log.c.action, ".", 1).in_(kinds))
     with read_only(engine, context.tenant) as connection:
         return [
             {

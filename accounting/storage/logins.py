@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 
 from accounting.errors import Conflict, InvalidInput, NotFound, Unauthenticated
+from accounting.storage import audit
 from accounting.storage.engine import reaching, transaction
 from accounting.storage.tables import logins
 from accounting.storage.tenants import SCOPES, Principal, context
@@ -32,8 +33,10 @@ class Login:
     created_at: datetime
 
 
-def grant(engine: Engine, tenant: str, issuer: str, subject: str, scope: str, label: str = "") -> None:
-    """Gives a subject a scope, or another one than it had.
+def grant(
+    engine: Engine, tenant: str, issuer: str, subject: str, scope: str, label: str = "", actor: str = "operator"
+) -> None:
+    """Gives a subject a scope, or another one than it had; `actor` is who does it, for the log of acts.
 
     Raises InvalidInput, and Conflict where the subject is another tenant's already.
     """
@@ -46,20 +49,27 @@ def grant(engine: Engine, tenant: str, issuer: str, subject: str, scope: str, la
     changed = made.on_conflict_do_update(
         index_elements=["tenant", "issuer", "subject"], set_={"scope": scope, "label": label}
     )
+    own = (logins.c.tenant == tenant) & (logins.c.issuer == issuer) & (logins.c.subject == subject)
     try:
         with transaction(engine, tenant) as connection:
+            moment = audit.begin(connection)
+            known = connection.execute(select(logins.c.scope).where(own)).scalar_one_or_none()
             connection.execute(changed)
+            before = None if known is None else {"scope": known}
+            audit.note(connection, tenant, moment, actor, "login.grant", subject, before, {"scope": scope})
     except IntegrityError as error:
         raise Conflict(f"subject={subject!r}: signs in to another tenant already") from error
 
 
-def revoke(engine: Engine, tenant: str, issuer: str, subject: str) -> None:
-    """Takes the right away at once. Raises NotFound."""
+def revoke(engine: Engine, tenant: str, issuer: str, subject: str, actor: str = "operator") -> None:
+    """Takes the right away at once; `actor` is who does it. Raises NotFound."""
     own = (logins.c.tenant == tenant) & (logins.c.issuer == issuer) & (logins.c.subject == subject)
     with transaction(engine, tenant) as connection:
-        found = connection.execute(delete(logins).where(own)).rowcount
-    if not found:
-        raise NotFound(f"subject={subject!r}: tenant {tenant!r} has no such login")
+        moment = audit.begin(connection)
+        scope = connection.execute(delete(logins).where(own).returning(logins.c.scope)).scalar_one_or_none()
+        if scope is None:
+            raise NotFound(f"subject={subject!r}: tenant {tenant!r} has no such login")
+        audit.note(connection, tenant, moment, actor, "login.revoke", subject, before={"scope": scope})
 
 
 def list_logins(engine: Engine, tenant: str) -> list[Login]:

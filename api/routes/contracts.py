@@ -122,7 +122,9 @@ def get_audit(
     service: ServiceDep,
     principal: ViewerKey,
     subject: Annotated[str | None, Query(pattern=r"^[^\x00]*$")] = None,
+    kind: Annotated[list[str] | None, Query(description="repeated: any of these", examples=[["prices"]])] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
 ) -> AuditLog:
-    """Who changed what about prices and keys: acts of this tenant, and of the operator for all; the newest first."""
-    return AuditLog.model_validate({"acts": audit.listed(service.engine, principal.context, limit, subject)})
+    """Who changed what about prices, pools, months and access: acts of this tenant, and of the operator for all; the newest first."""
+    acts = audit.listed(service.engine, principal.context, limit, subject, kind or ())
+    return AuditLog.model_validate({"acts": acts})

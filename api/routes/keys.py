@@ -54,14 +54,15 @@ def get_logins(service: ServiceDep, principal: AdminKey) -> LoginList:
 @router.put("/logins", responses=problems(400, 409, 413))
 def put_login(body: LoginBody, service: ServiceDep, principal: AdminKey) -> LoginList:
     """Lets a person of the configured provider sign in, or changes the scope."""
-    logins.grant(service.engine, principal.tenant, _issuer(service), body.subject, body.scope, body.label)
+    issuer, who = _issuer(service), principal.actor
+    logins.grant(service.engine, principal.tenant, issuer, body.subject, body.scope, body.label, who)
     return get_logins(service, principal)
 
 
 @router.delete("/logins", responses=problems(400, 404, 409))
 def end_login(subject: Subject, service: ServiceDep, principal: AdminKey) -> LoginRevoked:
     """Takes a person's access away at once."""
-    logins.revoke(service.engine, principal.tenant, _issuer(service), subject)
+    logins.revoke(service.engine, principal.tenant, _issuer(service), subject, principal.actor)
     return LoginRevoked(issuer=_issuer(service), subject=subject)
 
 

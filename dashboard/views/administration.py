@@ -10,6 +10,8 @@ from dashboard import actions, closes, frame, policies, session, states, url_sta
 from dashboard.api import segment
 
 TABS = {"keys": "Keys", "people": "People", "plans": "Plans", "policies": "Policies", "closes": "Closed months"}
+_ACTS = {"keys": "key", "people": "login", "closes": "month"}
+_ACT = ("at", "actor", "action", "subject", "before", "after")
 SCOPES = {
     "viewer": "viewer: reports, plans, prices",
     "analyst": "analyst: also single events and exceptions",
@@ -26,6 +28,20 @@ def page() -> None:
         states.empty("Only an admin key sees keys and people", "Ask whoever gave you yours.")
         return
     {"keys": _keys, "people": _people, "plans": _plans, "policies": policies.show, "closes": closes.show}[chosen]()
+    if chosen in _ACTS:
+        _acts(_ACTS[chosen])
+
+
+def _acts(kind: str) -> None:
+    """Who changed what here, and when."""
+    acts = states.ask("/v1/audit", kind=kind, limit=50)
+    st.subheader("Who changed what", anchor=False)
+    if acts.data["acts"]:
+        columns = [{"name": name, "kind": "moment" if name == "at" else "text"} for name in _ACT]
+        frame.table(acts.data["acts"], columns, "The last 50 acts, the newest first")
+    else:
+        st.caption("Nobody has changed anything yet.")
+    frame.source(acts, f"audit-{kind}", downloads=False)
 
 
 def _keys() -> None:

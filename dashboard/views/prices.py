@@ -26,6 +26,8 @@ _LABELS = {
     "above_input_tokens": {"label": "Above tokens"},
     "uncached_input": {"label": "Input"},
 }
+_ACTS = ["prices", "contract", "alerts"]
+"""What acts of this page are about: those on keys and pools would push them out of the newest hundred."""
 _ACT = ("at", "actor", "for", "action", "subject", "before", "after")
 
 
@@ -105,7 +107,7 @@ def _changes() -> None:
                 st.caption(f"{title}: none")
         frame.source(answer, "price-changes", downloads=False)
     st.subheader("Who changed what", anchor=False)
-    acts = states.ask("/v1/audit", limit=100)
+    acts = states.ask("/v1/audit", limit=100, kind=_ACTS)
     columns = [{"name": name, "kind": "moment" if name == "at" else "text"} for name in _ACT]
     frame.table(acts.data["acts"], columns, "Acts, the newest first")
     frame.source(acts, "audit", downloads=False)

@@ -160,7 +160,15 @@ def test_keys_work_beside_tokens_and_an_admin_lets_people_in_and_out(world: Worl
         assert listed["issuer"] == world.issuer
         assert [row["subject"] for row in listed["logins"]] == ["ada", "eve"]
         assert world.me(world.token(sub="eve")).json()["scope"] == "viewer"
+        assert client.put("/v1/logins", json={"subject": "eve", "scope": "analyst"}).status_code == 200
         assert client.delete("/v1/logins", params={"subject": "eve"}).status_code == 200
+        acts = client.get("/v1/audit", params={"subject": "eve", "kind": "login"}).json()["acts"]
+    who = f"key:{world.admin.split('_')[2][:8]}"
+    assert [(act["actor"], act["action"], act["before"], act["after"]) for act in acts] == [
+        (who, "login.revoke", {"scope": "analyst"}, None),
+        (who, "login.grant", {"scope": "viewer"}, {"scope": "analyst"}),
+        (who, "login.grant", None, {"scope": "viewer"}),
+    ]
     assert world.me(world.token(sub="eve")).status_code == 401
 
 

@@ -133,6 +133,18 @@ def test_the_log_says_which_key_did_what(guest: httpx.Client, keys: dict[str, di
     assert newest["after"] == {"url": "http://127.0.0.1:9/hook"}
 
 
+def test_acts_of_one_kind_are_not_pushed_out_by_others(guest: httpx.Client) -> None:
+    guest.put("/v1/prices/alert-hook", json={"url": "http://127.0.0.1:9/hook"})
+    guest.post("/v1/keys", json={"scope": "viewer"}).raise_for_status()
+    newest = [
+        guest.get("/v1/audit", params={"limit": 1, "kind": kinds}).json()["acts"][0]["action"]
+        for kinds in (["key"], ["alerts"], ["alerts", "key"])
+    ]
+    assert newest == ["key.create", "alerts.set", "key.create"]
+    refused = guest.get("/v1/audit", params={"kind": "keys"})
+    assert (refused.status_code, refused.json()["field"], refused.json()["value"]) == (400, "kind", "keys")
+
+
 class _Receiver(BaseHTTPRequestHandler):
     status = 204
     got: ClassVar[list[dict[str, Any]]] = []
