@@ -8,19 +8,20 @@ from typing import Any, TypeVar
 import click
 
 from accounting.cli.group import example
-from accounting.cli.prices_options import actor, dump, for_tenant_option, show, writer
+from accounting.cli.prices_options import actor, dump, for_tenant_option, show, show_proposals, writer
 from accounting.cli.tenant_option import tenant_option
 from accounting.storage.engine import app_engine
-from accounting.storage.price_decisions import decide
+from accounting.storage.price_decisions import NO_TENANT, decide, proposals
 from accounting.storage.price_decisions import disagreements as found
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _which(command: F) -> F:
-    """Adds IDS, --source, --seller, --model and --for-tenant."""
+    """Adds IDS, --source, --seller, --model, --yes and --for-tenant."""
     of = "Without IDS: every row that is proposed {}."
     for option in (
+        click.option("--yes", is_flag=True, help="Without IDS: don't ask."),
         for_tenant_option,
         click.option("--model", help=of.format("for this model")),
         click.option("--seller", help=of.format("for this seller")),
@@ -37,19 +38,44 @@ def _which(command: F) -> F:
     )
 )
 @_which
-def approve(ids: tuple[str, ...], for_tenant: str | None, **about: str | None) -> None:
+def approve(ids: tuple[str, ...], for_tenant: str | None, yes: bool, **about: str | None) -> None:
     """Put the proposed rows of IDS in force, in place of what they contradict; all of them or none.
+
+    Without IDS the rows are shown with what other sources state, and their number is confirmed.
 
     Events booked before stay as they are: `tokencogs reprice` shows what would change.
     """
-    show(decide(writer(for_tenant), "approve", actor(), ids, tenant=for_tenant, **about), as_json=False)
+    _decide("approve", ids, for_tenant, yes, about)
 
 
 @click.command(epilog=example("tokencogs prices refuse 1f0c6b5de0a1b2c3"))
 @_which
-def refuse(ids: tuple[str, ...], for_tenant: str | None, **about: str | None) -> None:
-    """Leave the proposed rows of IDS out for good; what was in force stays."""
-    show(decide(writer(for_tenant), "refuse", actor(), ids, tenant=for_tenant, **about), as_json=False)
+def refuse(ids: tuple[str, ...], for_tenant: str | None, yes: bool, **about: str | None) -> None:
+    """Leave the proposed rows of IDS out for good; what was in force stays.
+
+    Without IDS the rows are shown with what other sources state, and their number is confirmed.
+    """
+    _decide("refuse", ids, for_tenant, yes, about)
+
+
+def _decide(
+    decision: str, ids: tuple[str, ...], for_tenant: str | None, yes: bool, about: dict[str, str | None]
+) -> None:
+    engine, named = writer(for_tenant), any(about.values())
+    if ids or not named:
+        show(decide(engine, decision, actor(), ids, tenant=for_tenant, **about), as_json=False)
+        return
+    own = for_tenant is not None
+    waiting = [row for row in proposals(engine, for_tenant or NO_TENANT, **about) if row["own"] == own]
+    show_proposals(waiting, err=True)
+    if not waiting:
+        click.echo("0 rows are proposed", err=True)
+        return
+    if not yes:
+        click.confirm(f"{decision} these {len(waiting)} rows?", abort=True, err=True)
+    # By the ids that were shown: what was proposed meanwhile waits.
+    shown = [row["sku_price_id"] for row in waiting]
+    show(decide(engine, decision, actor(), shown, tenant=for_tenant), as_json=False)
 
 
 @click.command(epilog=example("tokencogs prices disagreements --model gpt-4o"))

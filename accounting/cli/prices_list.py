@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from accounting.cli.group import example
-from accounting.cli.prices_options import show
+from accounting.cli.prices_options import show, show_proposals
 from accounting.cli.tenant_option import tenant_option
 from accounting.moments import moment
 from accounting.storage.engine import app_engine
@@ -51,14 +51,10 @@ def list_(
     if as_json:
         show(waiting, as_json)
         return
-    for row in waiting:
-        show([row], as_json)
-        for other in row["disagreements"]:
-            click.echo(
-                f"  {other['token_class']} {other['unit_price']}; {other['other_source']} has {other['other_unit_price']} for "
-                f"{other['other_model']} ({other['other_sku_price_id']})"
-            )
-    click.echo(f"{len(waiting)} proposed; tokencogs prices approve ID, or refuse ID", err=True)
+    show_proposals(waiting)
+    click.echo(
+        f"{len(waiting)} proposed; tokencogs prices approve or refuse, by ID or --source, --seller, --model", err=True
+    )
 
 
 @click.command(epilog=example("tokencogs prices history gpt-4o", "tokencogs prices history o3 --on 2025-05-01 --json"))

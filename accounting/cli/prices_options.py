@@ -50,6 +50,18 @@ def show(rows: Iterable[dict[str, Any]], as_json: bool) -> None:
         click.echo(line(row))
 
 
+def show_proposals(rows: Iterable[dict[str, Any]], err: bool = False) -> None:
+    """Rows that wait for a decision, each with what other sources state otherwise; `err`: beside the answer."""
+    for row in rows:
+        click.echo(line(row), err=err)
+        for other in row["disagreements"]:
+            click.echo(
+                f"  {other['token_class']} {other['unit_price']}; {other['other_source']} has {other['other_unit_price']} for "
+                f"{other['other_model']} ({other['other_sku_price_id']})",
+                err=err,
+            )
+
+
 def dump(found: Any) -> None:
     """JSON for another program."""
     click.echo(msgspec.json.format(msgspec.json.encode(found)))

@@ -113,3 +113,25 @@ def test_the_template_is_a_file_that_import_takes(tokencogs: Run, tenant: str, t
     done = tokencogs("prices", "import", "csv", str(path), "--for-tenant", tenant)
     assert "1 new" in done.stdout, done.output
     assert tokencogs("prices", "hook", "show").stdout == "no address is set\n"
+
+
+def test_rows_of_a_source_are_shown_and_counted_before_they_are_approved(tokencogs: Run, tmp_path: Path) -> None:
+    """A first table states 1 and 4, a second source 2: two models are proposed, nothing happens without a yes."""
+    cheap = {"litellm_provider": "doubt", "input_cost_per_token": 1e-06, "output_cost_per_token": 4e-06}
+    table, csv = tmp_path / "table.json", tmp_path / "ours.csv"
+    table.write_text(json.dumps({"doubt-1": cheap, "doubt-2": cheap}))
+    csv.write_text(
+        "seller,model,uncached_input,output,effective_from\n"
+        + "".join(f"doubt,doubt-{n},2,4,2026-02-01\n" for n in (1, 2))
+    )
+    assert tokencogs("prices", "import", "litellm", str(table), "--as-of", "2026-01-01").exit_code == 0
+    assert "2 proposed" in tokencogs("prices", "import", "csv", str(csv), "--as-of", "2026-02-01").stdout
+    asked = tokencogs("prices", "approve", "--seller", "doubt", stdin="n\n")
+    assert (asked.exit_code, asked.stdout) == (1, "")
+    assert "uncached_input 2; litellm has 1 for doubt-2" in asked.stderr
+    assert "approve these 2 rows? [y/N]" in asked.stderr
+    assert tokencogs("prices", "refuse", "--model", "doubt-2", "--yes").stdout.count("\trefused\t") == 1
+    done = tokencogs("prices", "approve", "--seller", "doubt", stdin="y\n")
+    assert (done.exit_code, done.stdout.count("\n"), "doubt/doubt-1" in done.stdout) == (0, 1, True)
+    none = tokencogs("prices", "approve", "--seller", "doubt")
+    assert (none.exit_code, none.stdout, none.stderr) == (0, "", "0 rows are proposed\n")
