@@ -44,4 +44,4 @@ class OneUser(Answer):
 
     user_id: str = Field(examples=["user-17"])
     margin: list[dict[str, Any]] = Field(description="the user's rows of the report `margin`, one a billing currency")
-    spent: list[Spent] = Field(description="by feature, model and purpose, dearest first; as billed")
+    spent: list[Spent] = Field(description="by feature, model and purpose, dearest first")

@@ -20,7 +20,7 @@ from sqlalchemy.sql.elements import BindParameter
 
 from accounting.pricing.currency import RULE, Rate, rounded
 from accounting.reports.base import Footer
-from accounting.reports.exact import minus, plus, total
+from accounting.reports.exact import ZERO, exact_product, minus, plus, total
 from accounting.storage.fx_rates import read_rates
 
 DayAmounts = Mapping[tuple[date, str], Decimal]
@@ -105,6 +105,19 @@ class Converter:
             SimpleNamespace(**dict(row._mapping) | own | {name: rounded(getattr(row, name)) for name in names})
             for row in rows
         ]
+
+    def by_day(self, rows: Iterable[Any], cost: str) -> list[Any]:
+        """Rows of one day each (`day`) with their cost in the report's currency, not yet rounded."""
+        return [
+            SimpleNamespace(
+                **dict(row._mapping) | {"billing_currency": self.to_currency, cost: self._at_its_day(row, cost)}
+            )
+            for row in rows
+        ]
+
+    def _at_its_day(self, row: Any, cost: str) -> Decimal:
+        booked: Decimal = getattr(row, cost)
+        return exact_product(booked, self.rates[row.day, row.billing_currency].rate) if booked else ZERO
 
     def conversions(self) -> list[Conversion]:
         """One line a measure, day and currency other than the report's, in this order."""

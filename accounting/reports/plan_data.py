@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -54,8 +54,11 @@ def plan_data(
     subscriptions: Sequence[Subscription],
     first: date,
     until: date,
+    on_statement: Callable[[Any], bool],
 ) -> PlanData:
     """Puts a currency's rows of `read_costs`, revenue and subscriptions of the days [first, until) together.
+
+    Args: on_statement: whether the purpose policy counts a row of `read_costs` as cost of revenue.
 
     A subscriber is a user and a plan: who changes plan is one on each, with what was paid and used while on it. Use of an account's
     other users counts for the one who holds its subscription.
@@ -66,7 +69,7 @@ def plan_data(
     for one in subscriptions:
         _subscribe(found[one.plan, one.user_id], one, first, until)
         sums[one.plan].fees += 0
-    free = _spend(costs, found, sums, apart)
+    free = _spend(costs, found, sums, apart, on_statement)
     paid: defaultdict[str, int] = defaultdict(int)
     for money in revenue:
         (sums[money.plan] if money.plan else apart["unmatched_revenue"]).earn(money)
@@ -90,19 +93,20 @@ def _spend(
     found: defaultdict[tuple[str, str], _Open],
     sums: defaultdict[str, MarginSums],
     apart: defaultdict[str, MarginSums],
+    on_statement: Callable[[Any], bool],
 ) -> int:
     free = 0
     for row in costs:
         priced = row.charge_status == "priced"
         cost = stored_units(row.effective_cost) if priced else 0
         if row.component == "idle":
-            apart["idle"].spend(row, on_statement=True)
+            apart["idle"].spend(row, on_statement(row))
         elif not user_facing(row):
-            apart["not_user_facing"].spend(row, on_statement=True)
+            apart["not_user_facing"].spend(row, on_statement(row))
         elif not row.plan:
-            apart["unmatched_usage"].spend(row, on_statement=True)
+            apart["unmatched_usage"].spend(row, on_statement(row))
         else:
-            sums[row.plan].spend(row, on_statement=True)
+            sums[row.plan].spend(row, on_statement(row))
             own = found[row.plan, row.holder]
             own.cost += cost
             own.events += row.events

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from sqlalchemy import Engine
 
@@ -19,7 +20,7 @@ from accounting.reports.cohorts import cohort_section
 from accounting.reports.coverage import coverage, set_apart
 from accounting.reports.exact import ZERO, percent, total
 from accounting.reports.figures import read_figures
-from accounting.reports.margin_row import MONEY, MarginSums
+from accounting.reports.margin_row import COSTS, MONEY, MarginSums
 from accounting.reports.period_days import period_days
 from accounting.reports.plan_data import PlanData, plan_data
 from accounting.reports.plan_recurring import by_currency, in_currency
@@ -27,7 +28,9 @@ from accounting.reports.plan_sections import plan_sections
 from accounting.reports.query import ReportQuery
 from accounting.reports.ratios import rounded_to
 from accounting.reports.sections import Section, SectionedReport
+from accounting.reports.statement_lines import read_policy
 from accounting.reports.subscribers import Subscriber, losing
+from accounting.reports.sums import Sums
 from accounting.revenue.plans import running
 from accounting.revenue.recurring_on import recurring_on
 from accounting.storage.engine import read_only
@@ -69,16 +72,24 @@ def plan_profitability(engine: Engine, context: TenantContext, query: ReportQuer
         last = until - timedelta(days=1)
         recurring = recurring_on(connection, context, subscriptions, last)
         more = to_acquire(members, context) | {"monthly_recurring": by_currency(recurring, last)}
-        figures = read_figures(connection, context, query, first, until, subscriptions, reach=False, more=more)
+        policy = read_policy(connection)
+        starts = [first, *(day for day in policy.starts if first < day < until)]
+        figures = read_figures(
+            connection, context, query, first, until, subscriptions, changes=starts[1:], reach=False, more=more
+        )
         waiting = set_apart(connection, context, query.since, query.until)
         cohorts = cohort_section(connection, context, query, members, first, until, figures.converter)
+
+    def on_statement(row: Any) -> bool:
+        return policy.line(row.purpose, starts[row.period]) == "cost_of_revenue"
+
     outline: list[Node] = []
     totals: dict[str, Row] = {}
     sections: list[Section] = []
     for currency in figures.currencies(context):
         costs, earned = figures.of(currency)
         sold = [one for one in subscriptions if query.currency is not None or one.billing_currency == currency]
-        data = plan_data(costs, earned, sold, first, until)
+        data = plan_data(costs, earned, sold, first, until, on_statement)
         nodes = _outline(
             data, currency, (until - first).days, in_currency(recurring, currency, last, figures.converter)
         )
@@ -118,15 +129,26 @@ def _outline(data: PlanData, currency: str, days: int, recurring: Mapping[str, D
     if "not_user_facing" in data.apart:
         every.merge(data.apart["not_user_facing"])
         children.append(Node(_row("not_user_facing", currency, None, data.apart["not_user_facing"], [], days)))
-    out = _row("total_free_tier_out", currency, None, facing, everyone, days) | facing.row(facing.free) | {_MRR: mrr}
+    out, by_policy = (
+        _row(kind, currency, None, facing, everyone, days, left_out) | {_MRR: mrr}
+        for kind, left_out in (("total_free_tier_out", facing.free), ("total_by_policy", facing.off))
+    )
     whole = _row("total", currency, None, every, everyone, days) | {_MRR: mrr}
-    return [Node(whole, tuple(children)), Node(out)]
+    return [Node(whole, tuple(children)), Node(out), Node(by_policy)]
 
 
-def _row(kind: str, currency: str, plan: str | None, sums: MarginSums, members: Sequence[Subscriber], days: int) -> Row:
-    money = sums.row()
+def _row(
+    kind: str,
+    currency: str,
+    plan: str | None,
+    sums: MarginSums,
+    members: Sequence[Subscriber],
+    days: int,
+    left_out: Mapping[str, Sums] | None = None,
+) -> Row:
+    money = sums.row(left_out)
     lost = len(losing(members))
-    cost = sums.cost()
+    cost = total(money[name] for name in COSTS) if sums.known else None
     return {
         "row": kind,
         "billing_currency": currency,

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
 from accounting.errors import InvalidInput
+from accounting.pricing.currency import rounded
+from accounting.reports.convert import Converter
 from accounting.reports.period_days import period_days
 from accounting.reports.query import ReportQuery
 from accounting.reports.statement_lines import USER_FACING
@@ -50,7 +53,8 @@ def user_days(
 ) -> tuple[list[date], list[UserDays]]:
     """The reporting days of the period, and the users' own requests (as in the report `margin`) on each, by user and currency.
 
-    A user without any has no line. Raises InvalidInput in another zone than the tenant's, for more than MOST_USERS users or MOST_DAYS days.
+    A user without any has no line. With `currency` each day is converted at its rate and rounded once, to 18 decimals. Raises InvalidInput
+    in another zone than the tenant's, for more than MOST_USERS users or MOST_DAYS days, MissingRate for a day without a rate.
     """
     first, until = period_days(query, context)
     if len(users) > MOST_USERS:
@@ -67,7 +71,9 @@ def user_days(
         "users": list(users),
     }
     with read_only(engine, context.tenant) as connection:
-        found = connection.execute(_DAYS, asked).all()
+        found: Sequence[Any] = connection.execute(_DAYS, asked).all()
+        if query.currency is not None:
+            found = converted(connection, query.currency, found)
     sums: defaultdict[tuple[str, str], list[Sums]] = defaultdict(lambda: [Sums(COST) for _ in days])
     for row in found:
         sums[row.user_id, row.billing_currency][place[row.day]].add(row)
@@ -75,8 +81,20 @@ def user_days(
         UserDays(
             user,
             currency,
-            [day.cost("effective_cost") for day in own],
+            [rounded_cost(day) for day in own],
             [sum(day.events.values()) for day in own],
         )
         for (user, currency), own in sums.items()
     ]
+
+
+def converted(connection: Connection, to_currency: str, rows: Sequence[Any]) -> list[Any]:
+    """Rows of one day each (`day`, billing_currency, effective_cost) in one currency, not yet rounded."""
+    amounts = {(row.day, row.billing_currency): row.effective_cost for row in rows if row.effective_cost}
+    return Converter.read(connection, to_currency, {"effective_cost": amounts}).by_day(rows, "effective_cost")
+
+
+def rounded_cost(sums: Sums) -> Decimal | None:
+    """The effective cost, rounded once to 18 decimals; None where nothing of it is priced."""
+    cost = sums.cost("effective_cost")
+    return None if cost is None else rounded(cost)

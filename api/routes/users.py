@@ -26,9 +26,11 @@ Currency = Annotated[
 
 
 @router.get("/user-days", responses=problems(400))
-def get_user_days(service: ServiceDep, principal: ViewerKey, start: First, end: After, user_id: Users) -> UserDays:
-    """Effective cost and requests of some users (200 at most) on every reporting day of the period, as billed."""
-    query = ReportQuery.parse(start, end, principal.context.reporting_tz)
+def get_user_days(
+    service: ServiceDep, principal: ViewerKey, start: First, end: After, user_id: Users, currency: Currency = None
+) -> UserDays:
+    """Effective cost and requests of some users (200 at most) on every reporting day of the period."""
+    query = ReportQuery.parse(start, end, principal.context.reporting_tz, currency=currency)
     days, found = user_days(service.engine, principal.context, query, user_id)
     users = [
         DaysOfUser(

@@ -20,8 +20,9 @@ from accounting.ledger.revise import void
 from accounting.pipeline import ingest
 from accounting.pricing.currency import ReferenceRate
 from accounting.reports import Report, ReportQuery, run
-from accounting.reports.margin import margin_of_user
+from accounting.reports.one_user import OneUser, one_user
 from accounting.reports.sections import SectionedReport
+from accounting.reports.user_days import UserDays, user_days
 from accounting.revenue.account_rules import put_account_rule
 from accounting.revenue.line_imports import import_lines_csv
 from accounting.revenue.plans import make_subscription, put_plan, put_subscription
@@ -51,9 +52,13 @@ class Euro:
         query = ReportQuery.parse(first, until, "UTC", by, currency=currency)
         return run(self._database.app, self._tenant, name, query)
 
-    def user(self, user_id: str, currency: str = "EUR") -> list[dict[str, Any]]:
+    def user(self, user_id: str, currency: str = "EUR") -> OneUser:
         query = ReportQuery.parse("2026-07-01", "2026-07-05", "UTC", currency=currency)
-        return margin_of_user(self._database.app, self._tenant, query, user_id)
+        return one_user(self._database.app, self._tenant, query, user_id)
+
+    def days(self, *users: str) -> list[UserDays]:
+        query = ReportQuery.parse("2026-07-01", "2026-07-05", "UTC", currency="EUR")
+        return user_days(self._database.app, self._tenant, query, users)[1]
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +134,17 @@ def test_margins_of_users_are_converted_day_by_day(euro: Euro) -> None:
 def test_one_users_margin_is_its_row_of_all_users(euro: Euro) -> None:
     for currency in ("EUR", "USD"):
         rows = {row["user_id"]: row for row in euro.report("margin", currency).rows if row["row"] == "detail"}
-        assert {user: euro.user(user, currency) for user in rows} == {user: [row] for user, row in rows.items()}
-    assert euro.user("nobody") == []
+        assert {user: euro.user(user, currency).margin for user in rows} == {user: [row] for user, row in rows.items()}
+
+
+def test_what_one_user_spent_is_converted_at_the_rate_of_each_day(euro: Euro) -> None:
+    """ann a call on 1 July at 0.8, cyd two on 4 July at 0.625."""
+    spent = [
+        (one["billing_currency"], one["effective_cost"]) for user in ("ann", "cyd") for one in euro.user(user).spent
+    ]
+    assert spent == [("EUR", Decimal("0.00224")), ("EUR", Decimal("0.0035"))]
+    days = {one.user_id: (one.billing_currency, one.effective_cost) for one in euro.days("ann", "cyd")}
+    assert days == {"ann": ("EUR", _dec(["0.00224", "0", "0", "0"])), "cyd": ("EUR", _dec(["0", "0", "0", "0.0035"]))}
 
 
 @pytest.mark.parametrize("by", ["user", "account", "plan", "feature", "model", "cohort"])
