@@ -15,6 +15,9 @@ class ExplainedBill(Answer):
     gap: Money | None
     idle: Money | None
     underfill: Money | None = Field(description="null without a best batch")
+    variance: Money | None = Field(
+        description="of the gap, measured less standard time of recorded steps; null without a step ledger"
+    )
     utilisation: float | None
     calibration: float | None = Field(description="time in flight over predicted time; below 1 the curve over-predicts")
     best_batch: int | None = Field(

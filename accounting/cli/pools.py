@@ -15,6 +15,7 @@ COMMANDS = {
     "rates": "accounting.cli.pools_rates:rates",
     "replica": "accounting.cli.pools_replica:replica",
     "show": "accounting.cli.pools_settings:show",
+    "steps": "accounting.cli.pools_steps:steps",
     "unused": "accounting.cli.pools_bill:unused",
     "what-if": "accounting.cli.pools_what_if:what_if",
     "withdraw": "accounting.cli.pools_settings:withdraw",

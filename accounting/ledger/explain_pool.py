@@ -30,7 +30,7 @@ _MEASURES = (
     "kv_share",
     "beyond_measured_range",
 )
-_TERMS = ("bill", "direct", "gap", "idle", "underfill")
+_TERMS = ("bill", "direct", "gap", "idle", "underfill", "variance")
 
 
 def explain_pools(

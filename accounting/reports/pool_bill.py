@@ -1,8 +1,8 @@
 """What became of each pool's bill: direct shares, gap and idle, what is unallocated, and how well was it used?
 
-Read from settled pool hours. bill = direct + gap + idle in every row; underfill and unproven work are memos, a part of direct and of the
-gap. Idle is time with nothing in flight; a negative gap is a curve that predicts more time than passed, and is shown as it is. Capacity
-that no pool was scheduled on, and bills that have not settled, stand in sections of their own.
+Read from settled pool hours. bill = direct + gap + idle in every row. Underfill and what nobody logged are parts of direct, unproven work
+and efficiency variance parts of the gap. Idle is time with nothing in flight; a negative gap is a curve that predicts more time than
+passed, and is shown as it is. Capacity that no pool was scheduled on, and bills that have not settled, stand in sections of their own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ GRAINS = ("hour", "day", "month")
 GROUP_BY = ("pool", *GRAINS)
 FILTERS = ("pool",)
 _TERMS = ("bill", "direct", "gap", "idle", "unallocated_gap", "unallocated_idle", "unproven", "underfill")
-_COUNTS = ("requests", "charged", "unpriced", "estimated", "extrapolated")
+_OF_LEDGERS = ("variance", "unlogged")
+_COUNTS = ("requests", "charged", "unpriced", "exact", "estimated", "extrapolated")
 COLUMNS = (
     Column("row", "text", table=False),
     Column("billing_currency", "text"),
@@ -49,6 +50,9 @@ COLUMNS = (
     Column("unallocated_gap", "money", table=False),
     Column("unallocated_idle", "money", table=False),
     Column("unproven", "money", table=False),
+    Column("ledger_hours", "count", table=False),
+    Column("variance", "money", table=False),
+    Column("unlogged", "money", table=False),
     Column("underfill", "money"),
     Column("utilisation_pct", "percent"),
     Column("calibration", "number"),
@@ -71,6 +75,8 @@ _WAITING = (
 )
 OVER_PREDICTED = "the curve predicts more time than passed; measured over predicted time is the calibration"
 UNPROVEN = "in part requests that failed without evidence of steps"
+SLOWER = "recorded steps took longer than the curve says (efficiency variance)"
+QUICKER = "recorded steps were quicker than the curve says (efficiency variance)"
 HOST = "host and scheduler, interference, curve error, rework after preemption"
 NO_REQUEST = "no request in flight"
 NO_REPLICA = "no replica in service"
@@ -90,7 +96,8 @@ def pool_bill(engine: Engine, context: TenantContext, query: ReportQuery) -> Rep
     """Rows by pool (and hour, day or month) of hours that begin in the period; one total a currency. Sections: unused, unsettled.
 
     With `limit` the rows left out are one row `remaining`.
-    utilisation_pct, underfill: None where R* is not known for one of the hours. Raises InvalidInput for two grains, NotFound for an
+    utilisation_pct, underfill: None where R* is not known for one of the hours. variance, unlogged: of the `ledger_hours`, those with a
+    step ledger; None without any. Raises InvalidInput for two grains, NotFound for an
     unknown pool.
     """
     query.check_group_by(GROUP_BY)
@@ -133,6 +140,8 @@ def pool_bill(engine: Engine, context: TenantContext, query: ReportQuery) -> Rep
 def _row(currency: str, pool: str, period: str, hours: Sequence[Any]) -> Row:
     sums = {name: _sum(hours, name) for name in _TERMS}
     gap, idle, unproven = (sums[name] for name in ("gap", "idle", "unproven"))
+    ledgered = [hour for hour in hours if hour.variance is not None]
+    recorded = {name: _sum(ledgered, name) if ledgered else None for name in _OF_LEDGERS}
     return {
         "row": "detail",
         "billing_currency": currency,
@@ -140,10 +149,12 @@ def _row(currency: str, pool: str, period: str, hours: Sequence[Any]) -> Row:
         "period": period or None,
         "hours": len(hours),
         **sums,
+        "ledger_hours": len(ledgered),
+        **recorded,
         "utilisation_pct": percent_of(_utilisation(hours)),
         "calibration": _calibration(hours),
         **{name: sum(getattr(hour, name) for hour in hours) for name in _COUNTS},
-        "gap_reason": _gap_reason(gap, unproven),
+        "gap_reason": _gap_reason(gap, unproven, recorded["variance"]),
         "idle_reason": _idle_reason(idle, hours),
     }
 
@@ -173,12 +184,13 @@ def _calibration(hours: Sequence[Any]) -> Decimal | None:
     return rounded_to(flight / predicted)
 
 
-def _gap_reason(gap: Decimal | None, unproven: Decimal | None) -> str | None:
+def _gap_reason(gap: Decimal | None, unproven: Decimal | None, variance: Decimal | None = None) -> str | None:
     if not gap:
         return None
-    if gap < 0:
-        return OVER_PREDICTED
-    return f"{HOST}; {UNPROVEN}" if unproven else HOST
+    reasons = [OVER_PREDICTED] if gap < 0 else [HOST, *([UNPROVEN] if unproven else [])]
+    if variance:
+        reasons.append(SLOWER if variance > 0 else QUICKER)
+    return "; ".join(reasons)
 
 
 def _idle_reason(idle: Decimal | None, hours: Sequence[Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import httpx
@@ -9,6 +10,7 @@ import pytest
 
 from api.routes.curves import EXAMPLE_CURVE
 from tests.api.test_scopes import POOL_BODIES
+from tests.step_ledgers import content, prefill
 
 pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
@@ -108,3 +110,33 @@ def test_what_can_not_be_used_is_refused_by_field(
 ) -> None:
     answer = admin.post(path, json=body)
     assert (answer.status_code, answer.json()["field"]) == (status, field), answer.text
+
+
+def test_a_step_ledger_is_kept_listed_and_withdrawn(admin: httpx.Client) -> None:
+    steps = content([("2026-09-03T05:00:00.100+00:00", 31_000_000, False, [prefill("a", 1_000)])])
+    named = {"pool_id": "org/chat", "replica": "r0"}
+    kind = {"Content-Type": "application/vnd.apache.arrow.stream", "Content-Encoding": "gzip"}
+    sent = [
+        admin.post("/v1/pools/steps", params={**named, "source": "one"}, content=gzip.compress(steps), headers=kind)
+        for _ in range(2)
+    ]
+    assert [(one.json()["written"], one.json()["unchanged"]) for one in sent] == [(1, 0), (0, 1)]
+    assert (sent[0].json()["steps"], sent[0].json()["ends_at"]) == (1, "2026-09-03T05:00:00.131000Z")
+    period = {"from": "2026-09-03", "to": "2026-09-04"}
+    [one] = admin.get("/v1/pools/steps", params={"pool_id": "org/chat", **period}).json()["ledgers"]
+    assert (one["hour"], one["replica"], one["source_id"], one["measured_seconds"]) == (
+        "2026-09-03T05:00:00Z",
+        "r0",
+        "one",
+        0.031,
+    )
+    assert admin.delete("/v1/pools/steps", params={**named, **period}).json() == {"withdrawn": 1}
+    assert admin.get("/v1/pools/steps", params={"pool_id": "org/chat", **period}).json() == {"ledgers": []}
+
+
+def test_what_is_no_step_ledger_is_told_by_field(admin: httpx.Client) -> None:
+    named = {"pool_id": "org/chat", "replica": "r0"}
+    kind = {"Content-Type": "application/vnd.apache.arrow.stream"}
+    answer = admin.post("/v1/pools/steps", params=named, content=b"{}", headers=kind)
+    assert (answer.status_code, answer.json()["field"]) == (400, "ledger")
+    assert admin.post("/v1/pools/steps", params=named, json={}).status_code == 415

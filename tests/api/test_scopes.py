@@ -131,6 +131,9 @@ def _call(client: httpx.Client, method: str, path: str) -> httpx.Response:
         ("DELETE", "/v1/pools/rates"): {"rate_id": "none", "effective_from": "2026-09-01"},
         ("GET", "/v1/pools/bills"): PERIOD,
         ("GET", "/v1/pools/unused"): PERIOD,
+        ("POST", "/v1/pools/steps"): {"pool_id": "none", "replica": "r0"},
+        ("GET", "/v1/pools/steps"): {**PERIOD, "pool_id": "none"},
+        ("DELETE", "/v1/pools/steps"): {**PERIOD, "pool_id": "none", "replica": "r0"},
     }
     sent = bodies.get(path) if method in ("POST", "PUT") else None
     return client.request(method, url, json=sent, params=params.get((method, path)))

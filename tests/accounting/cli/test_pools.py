@@ -16,6 +16,8 @@ from accounting.storage.curves import record_shared_curve
 from api.routes.curves import EXAMPLE_CURVE
 from tests.accounting.cli.conftest import Run, runner
 from tests.conftest import Database
+from tests.step_ledgers import prefill
+from tests.step_ledgers import write as write_steps
 
 pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
@@ -280,3 +282,25 @@ def test_hours_in_two_currencies_are_counted_and_added_apart(pool: Run, write: C
 def test_what_was_done_stands_in_the_log(pool: Run) -> None:
     log = pool("audit").stdout
     assert all(act in log for act in ("pool.record", "pool.replica", "gpu_rate.record"))
+
+
+def test_a_step_ledger_is_kept_listed_and_withdrawn(pool: Run, tmp_path: Path) -> None:
+    file = write_steps(
+        tmp_path / "steps.arrow", [("2026-09-01T05:00:00.100+00:00", 31_000_000, False, [prefill("a", 9)])]
+    )
+    words = ("pools", "steps", "import", str(file), "--pool", "chat", "--replica", "r0")
+    said = "1 steps of 1 requests, 2026-09-01T05:00:00.100000+00:00 to 2026-09-01T05:00:00.131000+00:00: "
+    assert pool(*words).stdout == said + "1 hours written, 0 unchanged\n"
+    assert pool(*words).stdout == said + "0 hours written, 1 unchanged\n"
+    listed = pool("pools", "steps", "list", "--pool", "chat", *HOUR).stdout
+    assert listed.startswith("2026-09-01T05:00:00Z\tr0\t1 steps\t1 requests\t")
+    assert (
+        pool("pools", "steps", "withdraw", "--pool", "chat", "--replica", "r0", *HOUR).stdout
+        == "1 hours of r0 withdrawn\n"
+    )
+    assert pool("pools", "steps", "list", "--pool", "chat", *HOUR).stdout == ""
+
+
+def test_what_is_no_step_ledger_is_refused_by_name(standing: Run, write: Callable[..., str]) -> None:
+    told = standing("pools", "steps", "import", write("{}"), "--pool", "chat", "--replica", "r0")
+    assert (told.exit_code, told.stderr) == (2, "Error: ledger='{}\\n': no Arrow stream\n")

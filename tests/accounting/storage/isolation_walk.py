@@ -6,6 +6,7 @@ from typing import Any
 
 from api.routes.curves import EXAMPLE_CURVE
 from tests.events import body, event
+from tests.step_ledgers import content, prefill
 
 
 def curve(tenant: str) -> dict[str, Any]:
@@ -51,6 +52,7 @@ POOL = {
 }
 RATE = {"rate_id": "alpha-more", "kind": "spot", "gpu": "H200", "price_per_hour": "1", "effective_from": "2026-07-01"}
 OWN_BILL = "pool,hour,cost,currency\nalpha-pool,2026-07-02T00:00:00Z,3,USD\n"
+STEPS = content([("2026-07-05T00:00:00+00:00", 10_000_000, False, [prefill("alpha-request", 100)])])
 GPU_PRICES = (
     "region,instance,gpu_model,gpu_count,price_usd_per_instance_hour,first_seen,last_seen\n"
     "alpha,a,H200,1,3,2026-07-01,2026-07-02\nalpha,b,H200,1,3,2026-07-01,2026-07-02\n"
@@ -183,6 +185,16 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
         ("/v1/pools/bills/imports", {"json": {"format": "csv", "content": OWN_BILL, "name": "alpha.csv"}})
     ],
     ("GET", "/v1/pools/unused"): [("/v1/pools/unused", {"params": PERIOD})],
+    ("POST", "/v1/pools/steps"): [
+        (
+            "/v1/pools/steps?pool_id=alpha-pool&replica=r0&source=alpha",
+            {"content": STEPS, "headers": {"Content-Type": "application/vnd.apache.arrow.stream"}},
+        )
+    ],
+    ("GET", "/v1/pools/steps"): [("/v1/pools/steps", {"params": {**PERIOD, "pool_id": "alpha-pool"}})],
+    ("DELETE", "/v1/pools/steps"): [
+        ("/v1/pools/steps", {"params": {**PERIOD, "pool_id": "alpha-pool", "replica": "r0"}})
+    ],
     ("GET", "/v1/pools/what-if"): [("/v1/pools/what-if", {"params": {**PERIOD, "pool_id": "alpha-pool"}})],
     ("GET", "/v1/pools/rates"): [("/v1/pools/rates", {}), ("/v1/pools/rates?state=proposed", {})],
     ("POST", "/v1/pools/rates"): [("/v1/pools/rates", {"json": RATE})],
@@ -211,6 +223,7 @@ BEFORE = {
     ("DELETE", "/v1/pools"): ("POST", "/v1/pools"),
     ("DELETE", "/v1/pools/replicas"): ("POST", "/v1/pools/replicas"),
     ("DELETE", "/v1/pools/rates"): ("POST", "/v1/pools/rates"),
+    ("DELETE", "/v1/pools/steps"): ("POST", "/v1/pools/steps"),
     ("POST", "/v1/pools/rates/approve"): ("POST", "/v1/pools/rates/imports"),
     ("POST", "/v1/pools/rates/refuse"): ("POST", "/v1/pools/rates/imports"),
 }
