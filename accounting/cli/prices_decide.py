@@ -66,7 +66,9 @@ def _decide(
         show(decide(engine, decision, actor(), ids, tenant=for_tenant, **about), as_json=False)
         return
     own = for_tenant is not None
-    waiting = [row for row in proposals(engine, for_tenant or NO_TENANT, **about) if row["own"] == own]
+    source, seller, model = (about[name] for name in ("source", "seller", "model"))
+    every = proposals(engine, for_tenant or NO_TENANT, source=source, seller=seller, model=model)
+    waiting = [row for row in every if row["own"] == own]
     show_proposals(waiting, err=True)
     if not waiting:
         click.echo("0 rows are proposed", err=True)
