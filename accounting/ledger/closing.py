@@ -15,32 +15,25 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, Engine, insert, text
 
-from accounting.errors import Conflict, InvalidInput
+from accounting.errors import Busy, Conflict, InvalidInput
 from accounting.ledger import rollups
 from accounting.ledger.booking import FIRST_OPEN
 from accounting.ledger.check import CheckLine, check, differences
+from accounting.ledger.left_open import OPEN, coverage, describe
+from accounting.ledger.settle import ALONE
 from accounting.money import format_plain
 from accounting.storage import audit
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.tables import closed_months
 from accounting.tenant import TenantContext
 
-ACCEPTABLE = ("pending_settlement", "unpriced", "exceptions")
-"""What may be left open in a month that is closed, where whoever closes it says so."""
+ACCEPTABLE = (*OPEN, "no_charges")
+"""What is refused in a month that is closed, unless whoever closes it says so by name."""
 
 _FIRST_OPEN = text(f"SELECT {FIRST_OPEN}")
 _EARLIEST = text(
     "SELECT min(booking_period) FROM rollup_15m WHERE tenant = :tenant AND booking_period < :month "
     f"AND booking_period >= coalesce({FIRST_OPEN}, '-infinity')"
-)
-_STATUSES = text(
-    "SELECT charge_status, sum(events)::bigint AS events FROM rollup_15m WHERE tenant = :tenant AND booking_period = :month "
-    "GROUP BY 1 HAVING sum(events) <> 0 ORDER BY 1"
-)
-_EXCEPTIONS = text(
-    "SELECT count(*) FROM exceptions WHERE tenant = :tenant AND resolved_at IS NULL "
-    "AND coalesce(occurred_at, received_at) >= CAST(:month AS date)::timestamp AT TIME ZONE 'UTC' "
-    "AND coalesce(occurred_at, received_at) < CAST(:until AS date)::timestamp AT TIME ZONE 'UTC'"
 )
 _LIST = text(
     "SELECT month, closed_at, closed_by, totals, coverage, accepted, note FROM closed_months WHERE tenant = :tenant ORDER BY month"
@@ -79,7 +72,7 @@ def close_month(
     """Closes a month (its first day) and returns what was noted of it; `dry_run` refuses the same and notes nothing.
 
     Raises InvalidInput for what is no month that is over, Conflict where it is closed, an earlier one is open, something is left
-    open that `accept` (of ACCEPTABLE) doesn't name, or the check differs.
+    open or nothing was ever charged that `accept` (of ACCEPTABLE) doesn't name, or the check differs; Busy during a settlement run.
     """
     until = _next(month)
     _refuse_unended(context, month, until, now or datetime.now(UTC))
@@ -90,18 +83,24 @@ def close_month(
         raise InvalidInput("closed_by", who, "say who closes the month")
     moment = now or datetime.now(UTC)
     with transaction(engine, context.tenant) as connection:
+        # A run that began before the close would book by the months that were open then.
+        if not connection.execute(ALONE, {"tenant": context.tenant}).scalar_one():
+            raise Busy(f"a settlement run of tenant {context.tenant} is at work; close once it is over", retry_after=60)
         rollups.lock(connection, context.tenant, exclusive=True)
         _refuse_disorder(connection, context, month)
-        coverage = _coverage(connection, context, month, until)
-        left = [f"{name}: {coverage[name]} events" for name in ACCEPTABLE if coverage.get(name) and name not in accept]
-        if left:
-            raise Conflict(f"month={month:%Y-%m}: {', '.join(left)} left open; settle, price or accept them by name")
+        found = coverage(connection, context, month, until)
+        _refuse_open(connection, context, month, found, accept)
         # Writers wait for this transaction, so another connection sees the books as they are closed.
         lines = check(engine, context, month)
         differing = differences(lines)
         if differing:
             raise Conflict(f"month={month:%Y-%m}: the check differs: {differing[0].describe()}")
-        row = {"month": month, "closed_by": who, "totals": _totals(lines), "coverage": coverage, "note": note}
+        totals = _totals(lines)
+        if not totals and "no_charges" not in accept:
+            raise Conflict(
+                f"month={month:%Y-%m}: nothing was ever charged in it; close a later month, or accept no_charges"
+            )
+        row = {"month": month, "closed_by": who, "totals": totals, "coverage": found, "note": note}
         row |= {"accepted": sorted(set(accept)), "closed_at": moment}
         if not dry_run:
             connection.execute(insert(closed_months).values(row | {"tenant": context.tenant}))
@@ -154,11 +153,13 @@ def _refuse_disorder(connection: Connection, context: TenantContext, month: date
         raise Conflict(f"month={month:%Y-%m}: {earlier:%Y-%m} has charges and is open; close it first")
 
 
-def _coverage(connection: Connection, context: TenantContext, month: date, until: date) -> dict[str, int]:
-    """Events by charge status, and open exceptions of the month."""
-    place = {"tenant": context.tenant, "month": month, "until": until}
-    found = {row.charge_status: row.events for row in connection.execute(_STATUSES, place)}
-    return found | {"exceptions": connection.execute(_EXCEPTIONS, place).scalar_one()}
+def _refuse_open(
+    connection: Connection, context: TenantContext, month: date, found: dict[str, int], accept: Sequence[str]
+) -> None:
+    left = [name for name in OPEN if found.get(name) and name not in accept]
+    if left:
+        said = "; ".join(describe(connection, context, month, name, found[name]) for name in left)
+        raise Conflict(f"month={month:%Y-%m}: left open: {said}. Settle, price or dismiss them, or accept them by name")
 
 
 def _totals(lines: Iterable[CheckLine]) -> dict[str, dict[str, str]]:

@@ -7,7 +7,7 @@ full batch without gap and idle. A request whose cached tokens are unknown, or w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ _WAITING = text(
     f"""
     SELECT {_COLUMNS}, e.occurred_at FROM usage_events e
     WHERE e.tenant = :tenant AND e.deployment = :pool AND e.charge_status = 'pending_settlement' AND {NEWEST_REVISION}
+      AND (CAST(:month AS date) IS NULL OR e.booking_period = :month)
       AND NOT EXISTS (SELECT FROM charges c WHERE c.tenant = :tenant AND c.charge_id = e.event_id || ':' || e.revision || '/reversal')
     ORDER BY e.event_id
     """
@@ -60,15 +61,18 @@ def estimate_of(connection: Connection, context: TenantContext, row: Row[Any]) -
     return {"cost": format_minor(costs[0]), "billing_currency": currency, "curve_id": settings.curve_id}
 
 
-def estimates(connection: Connection, context: TenantContext, pools: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Pool -> the estimate of its waiting events: `cost`, `billing_currency` and `without`, the events that have none."""
+def estimates(
+    connection: Connection, context: TenantContext, pools: Sequence[str], month: date | None = None
+) -> dict[str, dict[str, Any]]:
+    """Pool -> the estimate of its waiting events, or of those booked in a month (its first day): `cost`, `billing_currency`, and
+    `without`, the events that have none."""
     stated = statements(connection)
     found: dict[str, dict[str, Any]] = {}
     for pool in pools:
         settings = in_force(stated.get(pool, []), datetime.now(UTC))
         if settings is None:
             continue
-        rows = connection.execute(_WAITING, {"tenant": context.tenant, "pool": pool}).all()
+        rows = connection.execute(_WAITING, {"tenant": context.tenant, "pool": pool, "month": month}).all()
         costs, currency = _costs(connection, context, settings, rows)
         known = [cost for cost in costs if cost is not None]
         cost = format_minor(sum(known)) if known else None

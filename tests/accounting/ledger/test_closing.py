@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -10,13 +11,14 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import text
 
-from accounting.errors import Conflict, InvalidInput
+from accounting.errors import Busy, Conflict, InvalidInput
 from accounting.ledger import rollups
 from accounting.ledger.check import check, differences
 from accounting.ledger.closing import close_month, closed, moved
 from accounting.ledger.exceptions import dismiss, listed
 from accounting.ledger.reprice import reprice
 from accounting.ledger.revise import void
+from accounting.ledger.settle import ALONE, settle
 from accounting.ledger.settlers.open_month import Month, closed_months, month_of
 from accounting.pipeline import TenantContext, ingest
 from accounting.pricing.book import PriceBook
@@ -118,17 +120,64 @@ def test_unpriced_events_are_named_with_their_number_until_they_are_accepted(
     database: Database, tenant: TenantContext, books: dict[str, PriceBook]
 ) -> None:
     ingest(database.app, tenant, books["old"], body([event("n", model="nobody-knows")]))
-    with pytest.raises(Conflict, match="unpriced: 1 events left open"):
+    with pytest.raises(Conflict, match="unpriced: 1 events, 1100 tokens, worth not known"):
         close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER)
     row = close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER, accept=["unpriced"])
     assert row["coverage"] == {"priced": 2, "unpriced": 1, "exceptions": 0}
 
 
+def test_what_providers_reported_for_unpriced_events_is_what_they_are_known_to_be_worth(
+    database: Database, tenant: TenantContext, books: dict[str, PriceBook]
+) -> None:
+    """0.25 and 0.5 of three; the priced events and the one of August don't count."""
+    late = event("august", model="nobody-knows", reported_cost_usd="9", occurred_at="2026-08-01T00:00:00Z")
+    reported = [event(name, model="nobody-knows", reported_cost_usd=usd) for name, usd in (("x", "0.25"), ("y", "0.5"))]
+    ingest(database.app, tenant, books["old"], body([*reported, event("z", model="nobody-knows"), late]))
+    said = "unpriced: 3 events, 3300 tokens, worth 0.75 USD as reported by their providers, and 1 of them of a worth not known"
+    with pytest.raises(Conflict, match=said):
+        close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER)
+
+
+def test_a_month_in_which_nothing_was_ever_charged_is_closed_only_where_that_is_said(
+    database: Database, tenant: TenantContext
+) -> None:
+    with pytest.raises(Conflict, match="month=2026-06: nothing was ever charged in it"):
+        close_month(database.app, tenant, date(2026, 6, 1), "ann", now=SEPTEMBER)
+    row = close_month(database.app, tenant, date(2026, 6, 1), "ann", now=SEPTEMBER, accept=["no_charges"])
+    assert (row["totals"], row["accepted"]) == ({}, ["no_charges"])
+
+
+def test_a_month_is_not_closed_during_a_settlement_run(database: Database, tenant: TenantContext) -> None:
+    """The run would book by the months that were open when it began."""
+    with transaction(database.app, tenant.tenant) as connection:
+        assert connection.execute(ALONE, {"tenant": tenant.tenant}).scalar_one()
+        with pytest.raises(Busy, match="a settlement run of tenant"):
+            close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER)
+    assert closed(database.app, tenant) == []
+
+
+def test_no_settlement_run_begins_during_a_close(database: Database, tenant: TenantContext) -> None:
+    waits = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    closer = threading.Thread(target=lambda: close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER))
+    with transaction(database.app, tenant.tenant) as connection:
+        rollups.lock(connection, tenant.tenant, exclusive=False)
+        closer.start()
+        while not connection.execute(waits).scalar_one():
+            assert closer.is_alive()
+            time.sleep(0.01)
+        with pytest.raises(Busy, match="another settlement run"):
+            settle(database.app, tenant, settlers=[])
+    closer.join(20)
+    assert [row["month"] for row in closed(database.app, tenant)] == [JULY]
+
+
 def test_the_next_month_closes_next_and_hours_of_both_belong_to_the_one_after(
     database: Database, tenant: TenantContext, books: dict[str, PriceBook]
 ) -> None:
-    for month in (JULY, AUGUST):
-        close_month(database.app, tenant, month, "ann", now=SEPTEMBER)
+    close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER)
+    close_month(database.app, tenant, AUGUST, "ann", now=SEPTEMBER, accept=["no_charges"])
     with read_only(database.app, tenant.tenant) as connection:
         shut = closed_months(connection, tenant.tenant)
     hours = (datetime(2026, 8, 31, 23, tzinfo=UTC), SEPTEMBER)
@@ -139,7 +188,7 @@ def test_an_exception_keeps_its_month_open_until_somebody_looked_at_it(
     database: Database, tenant: TenantContext, books: dict[str, PriceBook]
 ) -> None:
     assert len(ingest(database.app, tenant, books["old"], body([event("a", user_id="eve")])).conflicts) == 1
-    with pytest.raises(Conflict, match="exceptions: 1 events left open"):
+    with pytest.raises(Conflict, match="exceptions: 1 events, worth not known"):
         close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER)
     [one] = listed(database.app, tenant)["exceptions"]
     dismiss(database.app, tenant, one["exception_id"])
