@@ -12,15 +12,17 @@ from sqlalchemy import Engine, text
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
-# A later correction takes the events it priced off their first line, so that a sum of 0 events is nothing any more.
+# A later correction takes the events it priced off their first line, so that a sum of 0 events is nothing any more. Of several lines of
+# an event the last that is no reversal says why it has no price: ids of its lines sort in the order in which they were made.
+REASON = '(array_agg(reason ORDER BY subject_revision DESC, charge_id COLLATE "C" DESC) FILTER (WHERE events >= 0))[1]'
 _SUSPENSE = text(
-    """
+    f"""
     SELECT seller, model, reason, sum(events)::bigint AS events,
            sum(uncached_input + cache_read + cache_write)::bigint AS input_tokens, sum(output)::bigint AS output_tokens,
            count(DISTINCT (at AT TIME ZONE :zone)::date) AS days, count(DISTINCT user_id) AS users, min(at) AS first_seen,
            max(at) AS last_seen
     FROM (
-      SELECT subject_id, seller, model, min(reason) AS reason, sum(events) AS events, sum(uncached_input_tokens) AS uncached_input,
+      SELECT subject_id, seller, model, {REASON} AS reason, sum(events) AS events, sum(uncached_input_tokens) AS uncached_input,
              sum(cache_read_tokens) AS cache_read, sum(cache_write_tokens) AS cache_write, sum(output_tokens) AS output,
              min(occurred_at) AS at, min(user_id) AS user_id
       FROM ledger WHERE tenant = :tenant AND charge_status = 'unpriced' AND subject_kind = 'event'
