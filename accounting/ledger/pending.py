@@ -43,6 +43,7 @@ _WAITING = text(
     SELECT {_COLUMNS}, e.occurred_at FROM usage_events e
     WHERE e.tenant = :tenant AND e.deployment = :pool AND e.charge_status = 'pending_settlement' AND {NEWEST_REVISION}
       AND (CAST(:month AS date) IS NULL OR e.booking_period = :month)
+      AND (CAST(:since AS timestamptz) IS NULL OR e.occurred_at >= :since AND e.occurred_at < :until)
       AND NOT EXISTS (SELECT FROM charges c WHERE c.tenant = :tenant AND c.charge_id = e.event_id || ':' || e.revision || '/reversal')
     ORDER BY e.event_id
     """
@@ -62,21 +63,29 @@ def estimate_of(connection: Connection, context: TenantContext, row: Row[Any]) -
 
 
 def estimates(
-    connection: Connection, context: TenantContext, pools: Sequence[str], month: date | None = None
+    connection: Connection,
+    context: TenantContext,
+    pools: Sequence[str],
+    month: date | None = None,
+    period: tuple[datetime, datetime] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Pool -> the estimate of its waiting events, or of those booked in a month (its first day): `cost`, `billing_currency`, and
-    `without`, the events that have none."""
+    """Pool -> the estimate of its waiting events, or of those booked in a month (its first day) or that came in in a period: `cost`,
+    `billing_currency`, `events` that have one, and `without`, those that have none."""
     stated = statements(connection)
+    asked = {"tenant": context.tenant, "month": month} | dict(
+        zip(("since", "until"), period or (None, None), strict=True)
+    )
     found: dict[str, dict[str, Any]] = {}
     for pool in pools:
         settings = in_force(stated.get(pool, []), datetime.now(UTC))
         if settings is None:
             continue
-        rows = connection.execute(_WAITING, {"tenant": context.tenant, "pool": pool, "month": month}).all()
+        rows = connection.execute(_WAITING, {**asked, "pool": pool}).all()
         costs, currency = _costs(connection, context, settings, rows)
         known = [cost for cost in costs if cost is not None]
         cost = format_minor(sum(known)) if known else None
-        found[pool] = {"cost": cost, "billing_currency": currency, "without": len(rows) - len(known)}
+        counts = {"events": len(known), "without": len(rows) - len(known)}
+        found[pool] = {"cost": cost, "billing_currency": currency, **counts}
     return found
 
 

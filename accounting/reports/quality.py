@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
+from accounting.ledger.pending import estimates
 from accounting.reports.base import Column, Footer, Node, Report, Row
 from accounting.reports.coverage import read_coverage
-from accounting.reports.exact import ZERO, minus
+from accounting.reports.exact import ZERO, minus, total
 from accounting.reports.query import ReportQuery
 from accounting.reports.reconcile import control
 from accounting.reports.source import rollup
 from accounting.storage.engine import read_only
+from accounting.storage.pools import statements
 from accounting.tenant import TenantContext
 
 NAME = "quality"
@@ -25,6 +28,7 @@ COLUMNS = (
     Column("check", "text"),
     Column("events", "count"),
     Column("booked_amount", "money"),
+    Column("estimate", "money"),
     Column("share", "percent"),
     Column("meaning", "text"),
 )
@@ -32,6 +36,7 @@ NOTES = {
     "unpriced": "no price is known; in no total until one is assigned",
     "usage_missing": "the body carries no usage at all; in no total",
     "pending_settlement": "waits for the bill of its pool; in no total",
+    "pending_estimate": "of what waits, what it is likely to cost by its pool's newest bill; in no total",
     "excepted": "contradicts itself; in no total until replayed or dismissed",
     "conflicts": "another body came under a known id; the first stays booked",
     "findings": "booked, but worth a look",
@@ -78,7 +83,8 @@ _OPEN = text(
 def quality(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
     """One row a check and, where it has amounts, a currency; `events` counts calls, or invoice lines of unmatched_revenue.
 
-    `share` is of all calls of the period, in percent. Amounts of what has no cost are None. Late, estimated and unmatched_revenue are
+    `share` is of all calls of the period, in percent. Amounts of what has no cost are None; `estimate` is in no total, and None where no
+    waiting call has one. Late, estimated and unmatched_revenue are
     booked and in all totals. Periods are of any zone.
     """
     query.check_group_by(GROUP_BY)
@@ -92,8 +98,10 @@ def quality(engine: Engine, context: TenantContext, query: ReportQuery) -> Repor
             "unmatched_revenue": connection.execute(_UNMATCHED, asked).all(),
         }
         feet = _ledger(connection, context, query)
+        waiting = estimates(connection, context, list(statements(connection)), period=(query.since, query.until))
     shares = {row["status"]: row for row in covered}
     rows = [_row(name, shares[name]["events"], share=shares[name]["event_share"]) for name in _WITHOUT_COST]
+    rows[3:3] = _estimates(waiting.values(), context.billing_currency)
     rows += [_row(name, opened.get(kind, 0)) for name, kind in (("conflicts", "conflict"), ("findings", "finding"))]
     for name, found in amounts.items():
         rows += [_row(name, line.events, line.amount, currency=line.billing_currency) for line in found] or [
@@ -109,9 +117,25 @@ def _row(check: str, events: int, amount: Decimal | None = None, share: Any = No
         "check": check,
         "events": events,
         "booked_amount": amount,
+        "estimate": None,
         "share": share,
         "meaning": NOTES[check],
     }
+
+
+def _estimates(pools: Iterable[Mapping[str, Any]], currency: str) -> list[Row]:
+    """A row a currency in which something waits; its events are those that have an estimate."""
+    found: dict[str, tuple[int, Decimal | None]] = {}
+    for one in pools:
+        if one["events"] or one["without"]:
+            events, amount = found.get(one["billing_currency"], (0, None))
+            more = None if one["cost"] is None else Decimal(one["cost"])
+            both = amount if more is None else total(part for part in (amount, more) if part is not None)
+            found[one["billing_currency"]] = events + one["events"], both
+    return [
+        _row("pending_estimate", events, currency=name) | {"estimate": amount}
+        for name, (events, amount) in sorted((found or {currency: (0, ZERO)}).items())
+    ]
 
 
 def _ledger(connection: Connection, context: TenantContext, query: ReportQuery) -> list[Footer]:

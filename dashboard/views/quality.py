@@ -44,7 +44,7 @@ def _checks(answer: Any) -> None:
         found = rows.of(answer.rows, check=check)
         frame.metric(f"{check}_events", str(found[0]["events"]), "count", title=check.capitalize(), at=place)
     named = [{**row, "check": row["check"].replace("_", " ")} for row in answer.rows]
-    columns = frame.columns(answer, "check", "events", "share", "booked_amount")
+    columns = frame.columns(answer, "check", "events", "share", "booked_amount", "estimate")
     frame.table(named, [*columns, {"name": "meaning", "kind": "prose"}], "What is not certain in the period")
 
 

@@ -80,6 +80,7 @@ def checks(report: Report) -> dict[str, dict[str, Any]]:
         ("unpriced", 1),
         ("usage_missing", 0),
         ("pending_settlement", 0),
+        ("pending_estimate", 0),
         ("excepted", 1),
         ("conflicts", 1),
         ("findings", 1),
@@ -121,3 +122,22 @@ def test_shares_that_rest_on_estimated_times_are_counted_with_their_cost(databas
     [row] = [row for row in run(database.app, world.tenant, "quality", october).rows if row["check"] == "estimated"]
     assert row["events"] == 1
     assert row["booked_amount"] == pytest.approx(Decimal("0.002075"), abs=Decimal("1e-14"))
+
+
+def test_what_waits_has_an_estimate_of_its_own_that_is_in_no_total(database: Database) -> None:
+    """One of three has no cached tokens, one came in a day later; test_explain_pools.py has the figure."""
+    world = PoolWorld.make(database)
+    world.bill("2.49", "01T10")
+    world.settle()
+    world.send(
+        request("waits", "12:00:00", "12:00:01", "12:00:03"),
+        request("unknown", "12:00:00", "12:00:01", "12:00:03", usage={"cache_read_tokens": None}),
+        request("later", "2026-10-02T00:00:00Z", "2026-10-02T00:00:01Z", "2026-10-02T00:00:03Z"),
+    )
+    day = ReportQuery.parse("2026-10-01", "2026-10-02", "UTC")
+    found = {row["check"]: row for row in run(world.database.app, world.tenant, "quality", day).rows}
+    assert found["pending_settlement"]["events"] == 2
+    line = found["pending_estimate"]
+    assert (line["events"], line["estimate"], line["booked_amount"]) == (1, Decimal("0.000203353458333"), None)
+    [total] = run(world.database.app, world.tenant, "cost-of-revenue", day).outline[:1]
+    assert total.row["effective_cost"] == Decimal("2.49")
