@@ -1,24 +1,24 @@
 """Which of the product's requests does its own pool serve, and when was each token's turn?
 
-The pool runs a small model on a machine of its own. Times are those of a simulation on the measured curve, so that the log is one the
-pool could have written; requests beyond what the curve measured stay with the provider.
+The pool runs a small model on a machine of its own, a part of each day. Times are those of a simulation on the measured curve, so that
+the log is one the pool could have written; requests beyond what the curve measured stay with the provider.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 
 from accounting.demo import product
-from accounting.demo.traffic import CHAT, ERROR, FREE, OK, Bools, Ints, Traffic
+from accounting.demo.traffic import DAY, ERROR, OK, SECOND, SERVED, Bools, Ints, Traffic
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN
-from accounting.selfhosted.curve import Curve, Domain, Range
+from accounting.selfhosted.curve import Curve, Domain
 from accounting.selfhosted.curve_json import load_curve
 from accounting.selfhosted.forward import complete_times
-from accounting.selfhosted.requests import Requests
+from accounting.selfhosted.requests import Requests, prompts_measured
 
 MEASURED = Path(__file__).parent / "curve.json"
 """A CPU measurement of a scaled model; its `source` says when, by which engine and on what."""
@@ -29,17 +29,25 @@ def measured() -> str:
     return MEASURED.read_text(encoding="utf-8")
 
 
-def serve(traffic: Traffic, curve: Curve | None, month: date, seed: int) -> Traffic:
+_SATURDAY = 5
+_LAST_MINUTES = 15
+"""The pool takes nothing new in the last minutes of a day, so that all is answered when its machine goes."""
+
+
+def hours_up(month: date, until: date) -> list[tuple[datetime, datetime]]:
+    """From when to when the pool's machine is there, day by day."""
+    days = [month + timedelta(days=number) for number in range((until - month).days)]
+    begins = [datetime.combine(day, product.UP_FROM, UTC) for day in days if day.weekday() < _SATURDAY]
+    return [(begin, begin + timedelta(hours=product.UP_HOURS)) for begin in begins]
+
+
+def serve(traffic: Traffic, curve: Curve | None) -> Traffic:
     """The traffic with the pool's part of it: model, times, tokens of reasoning. The rest stays as it was drawn.
 
     `curve`: of the pool; None: the measured one that comes with the demo.
     """
     curve = curve or load_curve(measured())
-    rng = np.random.default_rng([seed, month.year, month.month, 1])
-    fits = _measured(traffic, curve.domain)
-    asked = (traffic.served == FREE) & (traffic.feature == CHAT) & ~traffic.batch & np.isin(traffic.status, (OK, ERROR))
-    chosen = asked & fits & (traffic.model != product.UNLISTED) & (rng.random(len(traffic.user)) < product.HOSTED_SHARE)
-    rows = np.flatnonzero(chosen)
+    rows = np.flatnonzero(_asked(traffic) & _up(traffic) & _measured(traffic, curve.domain))
     if not rows.size:
         return traffic
     failed = traffic.status[rows] == ERROR
@@ -53,16 +61,29 @@ def serve(traffic: Traffic, curve: Curve | None, month: date, seed: int) -> Traf
     return replace(traffic, model=model, reasoning=reasoning, first_token_at=first, took=took)
 
 
+def _asked(traffic: Traffic) -> Bools:
+    whom = [SERVED.index(name) for name in product.HOSTED_FOR]
+    features = [product.FEATURES.index(name) for name in product.HOSTED_FEATURES]
+    asked: Bools = np.isin(traffic.served, whom) & np.isin(traffic.feature, features) & ~traffic.batch
+    return asked & np.isin(traffic.status, (OK, ERROR)) & (traffic.model != product.UNLISTED)
+
+
+def _up(traffic: Traffic) -> Bools:
+    begin = product.UP_FROM.hour * 3_600 * SECOND
+    end = begin + (product.UP_HOURS * 60 - _LAST_MINUTES) * 60 * SECOND
+    of_day = traffic.occurred_at % DAY
+    # 1970 began on a Thursday, three days after a Monday.
+    weekday = (traffic.occurred_at // DAY + 3) % 7
+    up: Bools = (of_day >= begin) & (of_day < end) & (weekday < _SATURDAY)
+    return up
+
+
 def _measured(traffic: Traffic, domain: Domain) -> Bools:
     """Which requests lie within what the curve was measured at."""
-    fits: Bools = traffic.input_tokens + traffic.output_tokens <= domain.context[1]
-    fits = fits & (traffic.input_tokens - traffic.cache_read <= _end(domain.prefill_new))
-    return fits & (traffic.cache_read <= _end(domain.prefill_cached))
-
-
-def _end(bounds: Range | None) -> float:
-    """An axis that was not swept rules nothing out."""
-    return np.inf if bounds is None else bounds[1]
+    new = traffic.input_tokens - traffic.cache_read
+    prompts = prompts_measured(domain, new, traffic.cache_read, product.ENGINE.token_budget)
+    fits: Bools = (traffic.input_tokens + traffic.output_tokens <= domain.context[1]) & prompts
+    return fits
 
 
 def _requests(traffic: Traffic, rows: Ints, failed: Bools) -> Requests:

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from accounting.demo import product
+from accounting.demo.hosted import hours_up
 from accounting.demo.load import TENANT
 from accounting.errors import ConfigurationError
 from accounting.ledger.pool_billing import bill_schedule
@@ -32,27 +33,46 @@ ACTOR = "tokencogs demo"
 RATE = "machine"
 GRID = {
     "batch": [1, 4, 16],
-    "context": [64, 256, 1024],
-    "prefill_new": [16, 256, 1024],
-    "prefill_cached": [0, 256],
-    "mixed": [[4, 256, 128, 0]],
+    "context": [64, 1024, 8192],
+    "ragged": [[4, 1024]],
+    "prefill_new": [64, 512],
+    "prefill_cached": [0, 7680],
+    "mixed": [[4, 1024, 256, 0]],
 }
-"""Few enough shapes for a minute."""
+"""Few enough shapes for a minute; prompts come in chunks of the pool's budget."""
 
 PROBE = (
     "--model",
     "Llama-248M",
     "--scale",
-    "0.5",
+    "0.75",
     "--budget",
-    "0.8",
+    "1.1",
     "--rounds",
     "2",
+    "--steps",
+    "3",
+    "--warm-up",
+    "1",
+    "--retries",
+    "0",
+    "--keep-contaminated",
+    "--quiet-share",
+    "0.5",
     "--replay",
     "0",
     "--threads",
     "1",
+    "--max-num-batched-tokens",
+    str(product.ENGINE.token_budget),
+    "--max-num-seqs",
+    str(product.ENGINE.max_batch),
+    "--max-model-len",
+    "8448",
+    "--kv-cache-memory-bytes",
+    "1000000000",
 )
+"""One visit a shape and round, as the machine shows what it is: what others disturbed counts where nothing else is there, and is marked."""
 
 
 def measure() -> str:
@@ -83,7 +103,7 @@ def measure() -> str:
 
 
 def prepare(curve_file: str, month: date, until: date) -> None:
-    """Curve, rate, pool, and the replica for the month; stating them again changes nothing."""
+    """Curve, rate, pool, and the replica for its hours of the month; stating them again changes nothing."""
     engine = app_engine()
     tenant, curve = context(engine, TENANT), load_curve(curve_file)
     record_curve(engine, tenant, curve_file, ACTOR)
@@ -103,8 +123,8 @@ def prepare(curve_file: str, month: date, until: date) -> None:
         billing_currency="USD",
     )
     record_pool(engine, tenant, settings, ACTOR)
-    since, end = _moments(month, until)
-    record_member(engine, tenant, Membership(product.POOL, product.REPLICA, since, end, RATE), ACTOR)
+    for begin, end in hours_up(month, until):
+        record_member(engine, tenant, Membership(product.POOL, product.REPLICA, begin, end, RATE), ACTOR)
 
 
 def bill_and_settle(month: date, until: date) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 
 from accounting.selfhosted.pool import Pool
@@ -96,11 +96,15 @@ ROUTES: dict[str, tuple[float, ...]] = {
 }
 """Who is served -> share of each model of MODELS, without the unlisted one."""
 
-HOSTED_SHARE = 1.0
-"""Share of the free users' chats that the pool serves, of those short enough for its model."""
-
 POOL, REPLICA = "small-chat", "r0"
-ENGINE = Pool(token_budget=2_048, max_batch=16)
+HOSTED_FOR = ("free", "trial", "pro", "internal")
+HOSTED_FEATURES = ("chat", "documents", "digest")
+"""Who is served by the pool, and with what: requests short enough for its model that come while it is up and run through no batch."""
+
+UP_FROM, UP_HOURS = time(14), 10
+"""The pool's machine is there on weekdays, UTC: the hours in which most is asked."""
+
+ENGINE = Pool(token_budget=512, max_batch=16)
 MACHINE_HOUR = Decimal("0.096")
 """USD of an hour of the machine that the curve was measured on, on demand; invented."""
 

@@ -48,7 +48,7 @@ def make(month: date, requests: int, seed: int, curve: Curve | None = None) -> W
         month=month,
         users=users,
         subscriptions=population.subscriptions(users, month),
-        traffic=hosted.serve(traffic.draw(rng, users, month, requests), curve, month, seed),
+        traffic=hosted.serve(traffic.draw(rng, users, month, requests), curve),
     )
 
 

@@ -33,7 +33,7 @@ def probe(monkeypatch: pytest.MonkeyPatch, curve: dict[str, Any] | None, code: i
 def test_the_measured_curve_is_taken_with_what_it_was_measured_on(monkeypatch: pytest.MonkeyPatch) -> None:
     called = probe(monkeypatch, json.loads(measured()))
     found = pool.measure()
-    assert load_curve(found).header.curve_id == "demo-llama-248m-x0.5-cpu"
+    assert load_curve(found).header.curve_id == "demo-llama-248m-x0.75-cpu"
     assert json.loads(found)["source"] == {"version": 1, "run": {"seed": 0}}
     assert called[0][1:5] == ["-m", "accounting.cli", "probe", "run"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from accounting.demo import product, workload
-from accounting.demo.hosted import measured
+from accounting.demo.hosted import hours_up, measured
 from accounting.demo.population import LARGEST
 from accounting.demo.workload import Workload
 from accounting.selfhosted.curve_json import load_curve
@@ -96,23 +96,41 @@ def test_all_kinds_of_traffic_are_there(events: list[NativeEvent]) -> None:
     assert any(event.usage.web_search_requests for event in events)
 
 
-def test_the_pool_serves_short_chats_of_free_users_within_what_its_curve_was_measured_at(
+def test_the_pool_serves_short_requests_within_what_its_curve_was_measured_at_while_its_machine_is_up(
     events: list[NativeEvent],
 ) -> None:
     curve = load_curve(measured())
+    up = hours_up(MONTH, date(2026, 11, 1))
+    assert (len(up), up[0]) == (22, (datetime(2026, 10, 1, 14, tzinfo=UTC), datetime(2026, 10, 2, tzinfo=UTC)))
     hosted = [event for event in events if event.deployment is not None]
-    assert 100 < len(hosted) < 400
-    assert {(event.model, event.purpose, event.replica) for event in hosted} == {("small-chat", "free", "r0")}
+    assert 4_000 < len(hosted) < 8_000
+    assert {(event.model, event.replica) for event in hosted} == {("small-chat", "r0")}
+    assert {event.purpose for event in hosted} == {"free", "trial", "production", "internal"}
     for event in hosted:
         assert event.usage is not None
         assert event.usage.input_tokens + event.usage.output_tokens <= curve.domain.context[1]
         assert event.status == "error" or event.occurred_at < event.first_token_at <= event.completed_at
+        assert any(begin <= event.occurred_at and event.completed_at <= end for begin, end in up)
+
+
+def test_the_pool_is_busy_a_third_of_its_hours_and_has_batches_at_times() -> None:
+    """22,000 of 200,000 requests, 18 s each, are half of the 22 x 10 hours; they overlap, so that less of the time is busy."""
+    traffic = workload.make(MONTH, 200_000, 1).traffic
+    rows = np.flatnonzero((traffic.model == product.HOSTED) & (traffic.first_token_at > 0))
+    begins, ends = traffic.occurred_at[rows], traffic.occurred_at[rows] + traffic.took[rows]
+    order = np.argsort(np.concatenate([begins, ends]), kind="stable")
+    moments = np.concatenate([begins, ends])[order] / 1e6
+    running = np.cumsum(np.where(order < rows.size, 1, -1))[:-1]
+    seconds = np.diff(moments)
+    assert 0.25 < seconds[running > 0].sum() / (22 * 36_000) < 0.5
+    assert 0.25 < seconds[running > 1].sum() / seconds[running > 0].sum() < 0.6
+    assert running.max() >= 5
 
 
 def test_the_curve_says_that_it_is_a_cpu_measurement_of_a_scaled_model() -> None:
     source = json.loads(measured())["source"]
     assert source["note"].startswith("CPU measurement of a scaled model")
-    assert (source["model"]["name"], source["model"]["random_weights"]) == ("Llama-248M x0.5", True)
+    assert (source["model"]["name"], source["model"]["random_weights"]) == ("Llama-248M x0.75", True)
     assert (source["engine"]["name"], source["run"]["measured_at"][:10]) == ("tokencogs", "2026-11-30")
     assert "EPYC" in source["device"]["gpu"]
 
