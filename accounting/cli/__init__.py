@@ -24,6 +24,7 @@ COMMANDS = {
     "pools": "accounting.cli.pools:pools",
     "price": "accounting.cli.price:price",
     "prices": "accounting.cli.prices:prices",
+    "reconcile": "accounting.cli.reconcile:reconcile",
     "renormalise": "accounting.cli.renormalise:renormalise",
     "reprice": "accounting.cli.reprice:reprice",
     "report": "accounting.cli.report:report",

@@ -15,11 +15,9 @@ from tests.cases import (  # noqa: F401  importing them fills ANSWERED
 from tests.cases.rows import ANSWERED, rows
 
 PENDING = {
-    "I4": "reconciliation with a provider's bill",
-    "K5": "reconciliation with a provider's bill",
-    "M13": "budgets",
+    "M13": "budgets: what a request may still cost is asked before it is made, while everything here reads what was logged after it",
 }
-"""Scenario -> the capability it waits for. An id leaves this list with the test that answers it."""
+"""Scenario -> the capability it waits for, and why it is not there. An id leaves this list with the test that answers it."""
 
 
 def test_every_case_is_answered_or_pending() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from accounting.errors import MoneyError, PriceBookError
+from accounting.ledger.stated_total import Stated, compare
 from accounting.money import exact_sum, format_minor, format_plain, from_minor, parse_unit_price, split, to_minor
 from accounting.pricing.book import PriceBook
 from accounting.pricing.contract import Contract, PriceRule, Scope
@@ -237,3 +238,26 @@ def test_a_markup_is_taken_on_the_list_price_and_never_on_a_price_already_raised
     assert format_minor(int(rated.contracted_cost[0])) == expected["charge_usd"]
     with pytest.raises(PriceBookError, match="is a row of t, not of the list"):
         contracted_rows(raised, aliases, [contract])
+
+
+@cases("I4")
+def test_what_a_provider_billed_beyond_the_ledger_was_never_logged(case_id: str) -> None:
+    scenario, expected = row(case_id)["scenario"], row(case_id)["expected"]
+    found = compare(Decimal(scenario["ledger_usd"]), [Stated("invoice", Decimal(scenario["provider_usd"]), True)])
+    assert found.unlogged is not None
+    assert found.unlogged_share is not None
+    assert (format_plain(found.unlogged), found.reconciled) == (expected["unlogged_usd"], False)
+    assert format_plain(round(found.unlogged_share * 100, 1)) == expected["unlogged_share_percent"]
+
+
+@cases("K5")
+def test_a_figure_made_from_our_own_prices_is_never_compared_with(case_id: str) -> None:
+    scenario, expected = row(case_id)["scenario"], row(case_id)["expected"]
+    figures = [Stated(one["name"], Decimal(one["usd"]), one["independent"]) for one in scenario["references"]]
+    found = compare(Decimal(scenario["ledger_usd"]), figures)
+    assert found.reference is not None
+    assert found.difference is not None
+    assert found.reference.name == expected["reference_used"]
+    assert (format_plain(found.difference), found.reconciled) == (expected["difference_usd"], expected["reconciled"])
+    alone = compare(Decimal(scenario["ledger_usd"]), [one for one in figures if not one.independent])
+    assert (alone.reference, alone.difference, alone.reconciled) == (None, None, None)

@@ -92,6 +92,40 @@ def test_check_is_exact_and_exits_0(booked: Run) -> None:
     )
 
 
+def test_a_month_is_compared_with_what_its_seller_billed(booked: Run) -> None:
+    """0.0084 in the ledger; 0.0184 billed: 0.01 was never logged, 54.3478 % of the bill."""
+    exact = booked("reconcile", "openai", "2026-07", "--cost-export", "0.0084", "--within", "0")
+    assert (exact.exit_code, "reconciled\tTrue" in exact.stdout, "unlogged\t-" in exact.stdout) == (0, True, True)
+    words = ("reconcile", "openai", "2026-07", "--invoice", "0.0184", "--recomputed", "0.0084", "--json")
+    assert booked(*words, "--within", "0.01").exit_code == 0
+    more = booked(*words, "--within", "0.009999")
+    assert more.exit_code == 1
+    told = json.loads(more.stdout)
+    assert {
+        name: told[name] for name in ("reference", "ledger", "difference", "unlogged", "unlogged_share", "recomputed")
+    } == {
+        "reference": "invoice",
+        "ledger": "0.0084",
+        "difference": "-0.01",
+        "unlogged": "0.01",
+        "unlogged_share": "0.543478",
+        "recomputed": "0.0084",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "code"),
+    [
+        (("openai", "2026-07", "--recomputed", "1"), "a figure made from our own prices proves nothing", 2),
+        (("openai", "2026-06", "--invoice", "1"), "seller='openai': the ledger has nothing of it in 2026-06", 1),
+        (("openai", "2026-07", "--invoice", "1,5"), "--invoice='1,5'", 2),
+    ],
+)
+def test_what_can_not_be_compared_is_told(booked: Run, words: tuple[str, ...], message: str, code: int) -> None:
+    result = booked("reconcile", *words)
+    assert (result.exit_code, message in result.stderr) == (code, True), result.output
+
+
 def test_check_of_an_empty_ledger_says_so(tokencogs: Run, tenant: str) -> None:
     assert tokencogs("check").stdout == "exact: rollups = ledger = sum of components; 0 figures, nothing is booked\n"
 
