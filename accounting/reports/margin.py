@@ -165,7 +165,9 @@ class _Table:
 
     def _earn(self, one: Earning, shares: Mapping[str, Mapping[str, int]]) -> None:
         if self.by in DIMENSIONS:
-            weights = {key: events for key, events in shares.get(one.user_id or "", {}).items() if events > 0}
+            # What names no user is nobody's: calls without a user did not bring it.
+            shared = shares.get(one.user_id, {}) if one.user_id else {}
+            weights = {key: events for key, events in shared.items() if events > 0}
             if weights:
                 ids = sorted(weights)
                 for key, part in zip(ids, split(one.amount, [weights[key] for key in ids], ids), strict=True):

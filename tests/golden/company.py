@@ -141,7 +141,7 @@ def _own_machines(database: Database, tenant: TenantContext) -> None:
                 "charge_status": "priced",
                 "seller": "own",
                 "model": cells["model"],
-                "purpose": "production",
+                "purpose": "pool_idle" if cells["basis"] == "idle" else "production",
                 "user_id": cells["user_id"] or None,
                 "account_id": cells["account_id"] or None,
                 "feature": cells["feature"] or None,

@@ -12,6 +12,7 @@ import pytest
 from openpyxl import load_workbook
 
 from accounting.reports import Report, ReportQuery, run
+from accounting.reports.margin import margin_of_user
 from accounting.reports.sections import SectionedReport
 from tests.conftest import Database
 from tests.golden.company import FOLDER, load
@@ -37,6 +38,11 @@ class Company:
                 self._database.app, self.tenant, name, ReportQuery.parse(start, "2026-05-01", "UTC", by)
             )
         return self._known[key]
+
+    def user(self, user_id: str) -> list[dict[str, Any]]:
+        """A user's rows of April's margins, read for it alone."""
+        query = ReportQuery.parse("2026-04-01", "2026-05-01", "UTC")
+        return margin_of_user(self._database.app, self.tenant, query, user_id)
 
 
 @pytest.fixture(scope="module")

@@ -7,60 +7,31 @@ The second step lets a spreadsheet program fill in the values; its file is the o
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
 from openpyxl import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
-FOLDER = Path(__file__).parent
-USERS = ("ann", "ben", "cyd", "dan", "eve", "fay", "gus", "hal", "ivy", "jon", "kim", "lee")
-# user, plan, price, seats, days paid in April, days of the price's period, share off, refund
-REVENUE = (
-    ("ann", "pro", 30, 1, 30, 30, 0, 0),
-    ("ben", "pro", 30, 1, 30, 30, 0, 0),
-    ("cyd", "pro", 30, 1, 15, 30, 0, 0),
-    ("cyd", "team", 45, 1, 15, 30, 0, 0),
-    ("dan", "pro", 30, 1, 30, 30, 0, 12),
-    ("eve", "pro", 292, 1, 21, 365, 0, 0),
-    ("fay", "team", 0, 1, 30, 30, 0, 0),
-    ("gus", "pro", 30, 1, 30, 30, 0.2, 0),
-    ("hal", "free", 0, 1, 30, 30, 0, 0),
-    ("ivy", "team", 45, 2, 30, 30, 0, 0),
-    ("jon", "team", 45, 1, 30, 30, 0, 0),
-    ("kim", "pro", 30, 1, 20, 30, 0, 0),
-    ("lee", "team", 45, 1, 30, 30, 0, 0),
-    ("stray", "none", 7, 1, 1, 1, 0, 0),
+from tests.golden.plan_company.inputs import (
+    COMPED,
+    FOLDER,
+    GROUPS,
+    KEYS,
+    MARCH,
+    PRICES,
+    REVENUE,
+    SKUS,
+    SUBSCRIBED,
+    USERS,
+    keys_of,
+    keys_of_use,
+    plan_of,
+    read,
 )
-SUBSCRIBED = {"pro": (30, 30, 15, 30, 21, 30, 30), "team": (15, 30, 30, 30, 30), "free": (30,)}
-MARCH = {"pro": ("=6", 180), "team": ("=4", 160), "free": ("=17/31", 0)}
-"""Average subscribers and net revenue."""
-COMPED = ("fay",)
-PRICES = {
-    ("n-large", 3): (3, 0.3, 15),
-    ("n-large", 4): (3, 0.3, 15),
-    ("n-small", 3): (0.2, 0.02, 1),
-    ("n-small", 4): (0.1, 0.01, 0.5),
-    ("n-old", 3): (2, 0.2, 10),
-    ("n-new", 4): (1, 0.1, 4),
-}
-PLAN_OF = {"cyd": ("pro", "team"), "hal": ("free", "free"), "": ("none", "none")}
-TEAM = ("fay", "ivy", "jon", "lee")
-SKUS = (("n-large", 3), ("n-large", 4), ("n-large", 5), ("n-small", 3), ("n-small", 5))
-"""Models used in both months, by the column of the token type in the sheet `use`: uncached input, cached, output."""
-
-
-def plan_of(user: str, moment: str) -> str:
-    """The plan on the day: cyd moves to team on 16 April."""
-    if user in PLAN_OF:
-        return PLAN_OF[user][moment >= "2026-04-16"]
-    return "team" if user in TEAM else "pro"
-
-
-def read(name: str) -> list[dict[str, str]]:
-    with (FOLDER / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+from tests.golden.plan_company.sheet_margins import margins, user_margins
+from tests.golden.plan_company.sheet_plans import cohorts, plans
+from tests.golden.plan_company.sheet_workload import workload
 
 
 def write(path: Path) -> None:
@@ -73,9 +44,15 @@ def write(path: Path) -> None:
     _use(book.create_sheet("use"))
     _fees(book.create_sheet("fees"))
     found = _margins(book.create_sheet("margins"))
-    for plan in ("pro", "team"):
+    for plan in ("free", "pro", "team"):
         found |= _plan(book.create_sheet(plan), plan)
     found |= _bridge(book.create_sheet("bridge"))
+    members = {plan: [row[0] for row in REVENUE if row[1] == plan] for plan in SUBSCRIBED}
+    by_group = margins(book)
+    for sheet in (by_group, user_margins(book, by_group), plans(book, members, by_group), cohorts(book)):
+        found |= sheet.figures
+    users = [row for row in read("events") if row["purpose"] != "eval"]
+    found |= workload(book, users, lambda row: PRICES[row["model"], int(row["occurred_at"][5:7])])
     for number, (name, formula) in enumerate(found.items(), start=1):
         figures.cell(number, 1, name)
         figures.cell(number, 2, formula)
@@ -83,7 +60,9 @@ def write(path: Path) -> None:
 
 
 def _revenue(sheet: Worksheet) -> None:
-    sheet.append(["user", "plan", "price", "seats", "days", "of days", "off", "refund", "gross", "discount", "net"])
+    sheet.append(
+        ["user", "plan", "price", "seats", "days", "of days", "off", "refund", "gross", "discount", "net", *KEYS]
+    )
     for number, row in enumerate(REVENUE, start=2):
         sheet.append(
             [
@@ -91,6 +70,7 @@ def _revenue(sheet: Worksheet) -> None:
                 f"=C{number}*D{number}*E{number}/F{number}",
                 f"=-I{number}*G{number}",
                 f"=I{number}+J{number}-H{number}",
+                *keys_of(row[0], row[1]),
             ]
         )
 
@@ -109,8 +89,11 @@ def _use(sheet: Worksheet) -> None:
         "cost",
         "model",
         "kind",
+        "feature",
+        "purpose",
+        *(f"by {group}" for group in GROUPS),
     ]
-    sheet.append([heading[0], heading[1], heading[2], *heading[3:]])
+    sheet.append(heading)
     number = 1
     for row in read("events"):
         number += 1
@@ -118,21 +101,28 @@ def _use(sheet: Worksheet) -> None:
         tokens = [int(row[name]) for name in ("uncached_input", "cache_read", "output")]
         cost = f"=(D{number}*G{number}+E{number}*H{number}+F{number}*I{number})/1000000"
         plan = "eval" if row["purpose"] == "eval" else plan_of(row["user_id"], row["occurred_at"])
-        sheet.append(
-            [month, row["user_id"], plan, *tokens, *PRICES[row["model"], month], cost, row["model"], "provider"]
-        )
+        named = [row["model"], "provider", row["feature"], row["purpose"], *keys_of_use(row, plan)]
+        sheet.append([month, row["user_id"], plan, *tokens, *PRICES[row["model"], month], cost, *named])
     for row in read("charges"):
         own = [int(row["uncached_input_tokens"]), 0, int(row["output_tokens"]), 0, 0, 0, float(row["cost"])]
         idle = row["basis"] == "idle"
         plan = "idle" if idle else plan_of(row["user_id"], row["charge_period_start"])
-        sheet.append([4, row["user_id"], plan, *own, row["model"], "idle" if idle else "own"])
+        named = [
+            row["model"],
+            "idle" if idle else "own",
+            row["feature"],
+            "pool_idle" if idle else "production",
+            *keys_of_use(row, plan),
+        ]
+        sheet.append([4, row["user_id"], plan, *own, *named])
 
 
 def _fees(sheet: Worksheet) -> None:
-    sheet.append(["month", "user", "plan", "fee"])
+    sheet.append(["month", "user", "plan", "fee", *KEYS])
     for row in read("lines"):
         if row["kind"] == "payment_fee":
-            sheet.append([int(row["booked_on"][5:7]), row["user_id"], row["plan"] or "none", float(row["amount"])])
+            user, plan = row["user_id"] or "stray", row["plan"] or "none"
+            sheet.append([int(row["booked_on"][5:7]), row["user_id"], plan, float(row["amount"]), *keys_of(user, plan)])
 
 
 def _sum(sheet: str, column: str, month: int | None, **by: str) -> str:
@@ -180,7 +170,7 @@ def _plan(sheet: Worksheet, plan: str) -> dict[str, str]:
             for use in "FG"
         ]
         sheet.append([user, *(f"={one}" for one in sums), f"=B{number}-C{number}-D{number}", f"={count}", f"={tokens}",
-                      0 if user in COMPED else 1, *bears])  # fmt: skip
+                      0 if user in COMPED else 1, *(["" if user in COMPED else one for one in bears])])  # fmt: skip
     last = len(members) + 1
     cost, count = f"{plan}!C2:C{last}", len(members)
     places = "+".join(f"{place}*SMALL({cost},{place})" for place in range(1, count + 1))
@@ -190,7 +180,7 @@ def _plan(sheet: Worksheet, plan: str) -> dict[str, str]:
         "subscribers": f"=COUNTA({plan}!A2:A{last})",
         "average_subscribers": f"=({days})/30",
         "loss_making": f'=COUNTIF({plan}!E2:E{last},"<0")',
-        "gross_margin_pct": f"=100*SUM({plan}!E2:E{last})/SUM({plan}!B2:B{last})",
+        "gross_margin_pct": f'=IF(SUM({plan}!B2:B{last})=0,"none",100*SUM({plan}!E2:E{last})/SUM({plan}!B2:B{last}))',
         "cost_p50": f"=SMALL({cost},ROUNDUP({count}*0.5,0))",
         "cost_p90": f"=SMALL({cost},ROUNDUP({count}*0.9,0))",
         "cost_max": f"=MAX({cost})",
