@@ -39,6 +39,10 @@ class ExplainedPoolHour(Answer):
     curve_id: str | None
     policy: str | None = Field(examples=["switch"])
     quality: str | None = Field(description="exact, measured or estimated", examples=["measured"])
+    prefix_policy: str | None = Field(
+        description="who pays a shared prefix; amortised only where a step ledger names its blocks",
+        examples=["first_pays"],
+    )
     billing_currency: str = Field(examples=["USD"])
     direct_cost: Money | None
     gap_cost: Money | None

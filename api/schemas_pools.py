@@ -35,7 +35,9 @@ class PoolBody(Answer):
     itl_target_ms: float | None = Field(default=None, gt=0, examples=[50])
     policy: Policy = Field(default="switch", description="how the shared part of a step is split")
     outside_range: Outside = Field(default="flag", description="requests beyond the curve's measured range")
-    prefix_policy: PrefixPolicy = Field(default="first_pays", description="who pays a shared prefix")
+    prefix_policy: PrefixPolicy = Field(
+        default="first_pays", description="who pays a shared prefix; amortised where a step ledger names its blocks"
+    )
     billing_currency: str | None = Field(
         default=None, max_length=8, description="default: the tenant's", examples=["USD"]
     )

@@ -5,30 +5,41 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from accounting.selfhosted.imports.read_steps import read_steps
 from accounting.selfhosted.step_ledger import StepLedger
 from probe.engine.interfaces import PhaseSums, RequestStep, StepRecord
 from probe.engine.ledger import LedgerWriter
 
-Part = tuple[str, Literal["prefill", "decode"], int, int, float]
-"""Request, kind, new tokens, tokens in the cache before, blocks held."""
+
+class Part(NamedTuple):
+    """Request, kind, new tokens, tokens in the cache before, KV blocks held, names of its prompt's full blocks."""
+
+    request: str
+    kind: Literal["prefill", "decode"]
+    new: int
+    past: int
+    held: float = 1.0
+    blocks: tuple[bytes, ...] = ()
+
+
 Step = tuple[str, int, bool, list[Part]]
 """When it began, nanoseconds measured, whether memory kept a request out, parts."""
 
 
-def prefill(request: str, new: int, past: int = 0, held: float = 1.0) -> Part:
-    return (request, "prefill", new, past, held)
+def prefill(request: str, new: int, past: int = 0, held: float = 1.0, blocks: str = "") -> Part:
+    """`blocks`: a letter for each."""
+    return Part(request, "prefill", new, past, held, tuple(one.encode() for one in blocks))
 
 
 def decode(request: str, past: int, held: float = 1.0) -> Part:
-    return (request, "decode", 1, past, held)
+    return Part(request, "decode", 1, past, held)
 
 
 def write(path: Path, steps: list[Step]) -> Path:
     """A file of these steps; times of day are of 2026-10-01."""
-    with LedgerWriter(path, {"model": "llama", "block_size": 16}) as ledger:
+    with LedgerWriter(path, {"model": "llama", "block_size": 100}) as ledger:
         for number, step in enumerate(steps):
             ledger(_record(number, *step))
     return path
@@ -54,7 +65,10 @@ def start_ns(moment: str) -> int:
 def _record(number: int, began: str, nanoseconds: int, blocked: bool, parts: list[Part]) -> StepRecord:
     numbers: dict[str, Any] = dict.fromkeys(PhaseSums.__dataclass_fields__, 0)
     requests = tuple(
-        RequestStep(name, kind, new, past, 1, 0, 0, 0, 0, held, past + new) for name, kind, new, past, held in parts
+        RequestStep(
+            one.request, one.kind, one.new, one.past, 1, 0, 0, 0, 0, one.held, one.past + one.new, 0, one.blocks
+        )
+        for one in parts
     )
     kinds = {one.kind for one in requests}
     return StepRecord(

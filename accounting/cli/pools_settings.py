@@ -53,7 +53,12 @@ def _choice(name: str, kinds: Any, default: str, help_text: str) -> Callable[[F]
 @click.option("--itl-ms", "itl_target_ms", type=float, help="Promised time between tokens.")
 @_choice("policy", pool_settings.Policy, "switch", "How the shared part of a step is split.")
 @_choice("outside-range", Outside, "flag", "Requests beyond what the curve was measured on.")
-@_choice("prefix-policy", pool_settings.PrefixPolicy, "first_pays", "Who pays a shared prefix.")
+@_choice(
+    "prefix-policy",
+    pool_settings.PrefixPolicy,
+    "first_pays",
+    "Who pays a shared prefix; amortised where a step ledger names its blocks.",
+)
 @click.option("--currency", "billing_currency", help="Of its bills; default: the tenant's.")
 @tenant_option
 def add(

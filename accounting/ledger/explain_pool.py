@@ -13,6 +13,7 @@ from accounting.ledger.pending import estimate_of
 from accounting.ledger.settlers.pool_booked import BASIS
 from accounting.ledger.settlers.pool_cells import HOUR
 from accounting.money import format_plain
+from accounting.selfhosted.pool_settings import FIRST_PAYS
 from accounting.storage.pool_hours import settled_hours
 from accounting.tenant import TenantContext
 
@@ -63,6 +64,7 @@ def _part(connection: Connection, pool: str, hour: datetime, lines: Sequence[Row
         "curve_id": details.get("curve_id"),
         "policy": newest.policy,
         "quality": newest.quality,
+        "prefix_policy": details.get("prefix_policy", FIRST_PAYS) if newest.quality else None,
         "billing_currency": newest.billing_currency,
         "direct_cost": _text(direct, priced),
         "gap_cost": _text(effective - direct, priced),

@@ -17,6 +17,7 @@ from accounting.selfhosted.curve import Curve
 from accounting.selfhosted.ledger_cover import Covered, beside, together
 from accounting.selfhosted.lines import Lines
 from accounting.selfhosted.pool import Cells, Pool
+from accounting.selfhosted.prefix import Uses, spread
 from accounting.selfhosted.reasons import CHARGED, EXACT, NOT_BILLED, NOT_IN_LEDGER, OUTSIDE
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.shares import Attribution, attribute
@@ -68,6 +69,7 @@ def attribute_steps(
     policy: Policy = "switch",
     covered: Covered | None = None,
     filled: Bools | None = None,
+    uses: Uses | None = None,
 ) -> Attribution:
     """Shares by the ledger; in-flight and idle time by the log. A step belongs to the stretch in which it began.
 
@@ -77,6 +79,7 @@ def attribute_steps(
     Args:
         covered: when the ledgers record; None: from each replica's first step to the end of its last.
         filled: as `attribute` has it.
+        uses: of prefix blocks that are amortised; None: the first request to compute one pays it.
     """
     by_log = attribute(curve, pool, requests, cells, policy, filled)
     if steps.request.size and not 0 <= int(steps.request.min()) <= int(steps.request.max()) < len(requests):
@@ -110,6 +113,7 @@ def attribute_steps(
     }
     lines = _summed(parts, steps.request, hour[steps.step])
     lines = lines.take(by_log.reason[lines.row] != OUTSIDE)
+    lines = lines if uses is None else spread(curve, lines, uses, len(requests))
     standard = _by_step(steps, own + shared + experts)
     billed = hour >= 0
     variance = np.bincount(hour[billed], weights=(steps.seconds - standard)[billed], minlength=cells.hours)

@@ -18,6 +18,8 @@ Order = Literal["decode_first", "prefill_first"]
 Admission = Literal["prompt", "peak"]
 Policy = Literal["switch", "equal"]
 PrefixPolicy = Literal["first_pays", "amortised"]
+FIRST_PAYS: PrefixPolicy = "first_pays"
+AMORTISED: PrefixPolicy = "amortised"
 
 LONGEST_ID = 256
 MOST_GPUS = 100_000
@@ -46,7 +48,8 @@ class PoolSettings:
         ttft_target_ms, itl_target_ms: what the pool promises; they choose R*. None: no promise.
         policy: how the shared part of a step is split (README.md, "The sweep").
         outside_range: requests beyond the curve's measured range are refused (unpriced) or flagged.
-        prefix_policy: who pays a shared prefix: the first request to compute it, or all that hit it.
+        prefix_policy: who pays a shared prefix: the first request to compute it, or all that hit it in the same hour, which only a step
+            ledger that names prefix blocks can tell; requests without one are charged by the first, and their charges say so.
         billing_currency: of its bills.
     """
 
@@ -68,7 +71,7 @@ class PoolSettings:
     itl_target_ms: float | None = None
     policy: Policy = "switch"
     outside_range: Outside = "flag"
-    prefix_policy: PrefixPolicy = "first_pays"
+    prefix_policy: PrefixPolicy = FIRST_PAYS
 
     def __post_init__(self) -> None:
         for name in ("pool_id", "model", "curve_id", "gpu"):

@@ -7,13 +7,14 @@ A block evicted and computed again begins anew. Only seconds move between reques
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from accounting.errors import InvalidInput
 from accounting.selfhosted.arrays import PS_PER_SECOND, Bools, Ints
 from accounting.selfhosted.curve import Curve
+from accounting.selfhosted.lines import Lines
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,23 @@ class Uses:
             column = getattr(self, name)
             if column.shape != count or column.dtype != (np.bool_ if name == "computed" else np.int64):
                 raise InvalidInput(f"uses.{name}", f"{column.dtype} {column.shape}", f"a column of {count} is expected")
+
+
+def spread(curve: Curve, lines: Lines, uses: Uses, requests: int) -> Lines:
+    """Lines with prefixes amortised: own prefill work moves between requests that have a line of the same hour, one each."""
+    width = requests + 1
+    keys = lines.hour * width + lines.row
+    shared = np.isin(uses.hour * width + uses.request, keys)
+    kept = Uses(**{one.name: getattr(uses, one.name)[shared] for one in fields(Uses)})
+    prefill_seconds, own, share = lines.prefill_seconds.copy(), lines.own_prefill.copy(), lines.share_ps.copy()
+    for hour in np.unique(kept.hour).tolist():
+        here = Uses(**{one.name: getattr(kept, one.name)[kept.hour == hour] for one in fields(Uses)})
+        at = np.flatnonzero(lines.hour == hour)
+        moved = amortised(curve, here, requests)[lines.row[at]]
+        share[at] += moved
+        own[at] += moved / PS_PER_SECOND
+        prefill_seconds[at] += moved / PS_PER_SECOND
+    return replace(lines, own_prefill=own, prefill_seconds=prefill_seconds, share_ps=share)
 
 
 def amortised(curve: Curve, uses: Uses, requests: int) -> Ints:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,15 @@ from accounting.selfhosted.pool import HOUR_US
 NS_PER_US = 1_000
 HOUR_NS = HOUR_US * NS_PER_US
 _OF_STEPS = ("start_ns", "duration_ns", "kv_blocked")
+_OF_PARTS = ("step", "request", "new_tokens", "past_tokens", "prompt", "held")
+_OF_BLOCKS = ("block_part", "block_index", "block")
+_COLUMNS = (*_OF_STEPS, *_OF_PARTS, *_OF_BLOCKS)
+_SIZE = b"block_size"
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+def _no_ints() -> Ints:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -32,6 +40,9 @@ class StepLedger:
         new_tokens, past_tokens: computed in the step, in the cache before it. prompt: of a prompt.
         held: KV blocks, a block of n holders counting 1/n.
         request_ids: sorted.
+        block_part, block_index, block: by full block of a prompt, in the step that admitted it: its part, its place in the prompt, its
+            index in `block_names`; none where the engine names no blocks.
+        block_size: tokens of a block; 0 where it names none.
     """
 
     start_ns: Ints
@@ -44,6 +55,11 @@ class StepLedger:
     prompt: Bools
     held: Floats
     request_ids: tuple[str, ...]
+    block_part: Ints = field(default_factory=_no_ints)
+    block_index: Ints = field(default_factory=_no_ints)
+    block: Ints = field(default_factory=_no_ints)
+    block_names: tuple[bytes, ...] = ()
+    block_size: int = 0
 
     @property
     def steps(self) -> int:
@@ -62,6 +78,9 @@ class StepLedger:
             found.update(np.ascontiguousarray(getattr(self, name)).tobytes())
         for one in self.request_ids:
             found.update(one.encode() + b"\0")
+        for block in self.block_names:
+            found.update(len(block).to_bytes(4, "little") + block)
+        found.update(self.block_size.to_bytes(8, "little"))
         return found.digest()
 
     def hours(self) -> list[tuple[int, StepLedger]]:
@@ -79,32 +98,53 @@ class StepLedger:
         parts: dict[str, Any] = {name: getattr(self, name)[start:stop] for name in _OF_PARTS}
         parts |= {"step": self.step[start:stop] - low, "request": request.astype(np.int64)}
         steps: dict[str, Any] = {name: getattr(self, name)[low:high] for name in _OF_STEPS}
-        return StepLedger(**steps, **parts, request_ids=tuple(self.request_ids[at] for at in used.tolist()))
+        first, last = np.searchsorted(self.block_part, [start, stop])
+        names, block = np.unique(self.block[first:last], return_inverse=True)
+        return StepLedger(
+            **steps,
+            **parts,
+            request_ids=tuple(self.request_ids[at] for at in used.tolist()),
+            block_part=self.block_part[first:last] - start,
+            block_index=self.block_index[first:last],
+            block=block.astype(np.int64),
+            block_names=tuple(self.block_names[at] for at in names.tolist()),
+            block_size=self.block_size,
+        )
 
     def packed(self) -> tuple[bytes, bytes]:
-        """Steps and parts as Arrow streams."""
+        """Steps, and parts with the blocks they name, as Arrow streams."""
         names = pa.array(self.request_ids, pa.string())
         parts = {name: pa.array(getattr(self, name)) for name in _OF_PARTS if name != "request"}
         parts["request"] = pa.DictionaryArray.from_arrays(pa.array(self.request, pa.int32()), names)
-        return _stream({name: pa.array(getattr(self, name)) for name in _OF_STEPS}), _stream(parts)
+        blocks = {name: pa.array(getattr(self, name), pa.int32()) for name in ("block_part", "block_index")}
+        named = pa.array(self.block_names, pa.binary())
+        blocks["block"] = pa.DictionaryArray.from_arrays(pa.array(self.block, pa.int32()), named)
+        steps = _stream({name: pa.array(getattr(self, name)) for name in _OF_STEPS})
+        return steps, _stream(parts) + _stream(blocks, {_SIZE: str(self.block_size)})
 
     @staticmethod
     def unpacked(steps: bytes, parts: bytes) -> StepLedger:
         """What `packed` made."""
-        of_steps, of_parts = pa.ipc.open_stream(steps).read_all(), pa.ipc.open_stream(parts).read_all()
+        behind = pa.BufferReader(parts)
+        of_steps, of_parts, of_blocks = (pa.ipc.open_stream(one).read_all() for one in (steps, behind, behind))
         requests = of_parts.column("request").combine_chunks()
+        blocks = of_blocks.column("block").combine_chunks()
         columns: dict[str, Any] = {name: of_steps.column(name).to_numpy() for name in _OF_STEPS}
         columns |= {name: of_parts.column(name).to_numpy() for name in _OF_PARTS if name != "request"}
         request = requests.indices.to_numpy().astype(np.int64)
-        return StepLedger(**columns, request=request, request_ids=tuple(requests.dictionary.to_pylist()))
+        columns |= {name: of_blocks.column(name).to_numpy().astype(np.int64) for name in ("block_part", "block_index")}
+        return StepLedger(
+            **columns,
+            request=request,
+            request_ids=tuple(requests.dictionary.to_pylist()),
+            block=blocks.indices.to_numpy().astype(np.int64),
+            block_names=tuple(blocks.dictionary.to_pylist()),
+            block_size=int(of_blocks.schema.metadata[_SIZE]),
+        )
 
 
-_COLUMNS = tuple(one.name for one in fields(StepLedger) if one.name != "request_ids")
-_OF_PARTS = tuple(name for name in _COLUMNS if name not in _OF_STEPS)
-
-
-def _stream(columns: dict[str, Any]) -> bytes:
-    batch = pa.RecordBatch.from_pydict(columns)
+def _stream(columns: dict[str, Any], metadata: dict[bytes, str] | None = None) -> bytes:
+    batch = pa.RecordBatch.from_pydict(columns, metadata=metadata)
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, batch.schema, options=_PACKED) as writer:
         writer.write_batch(batch)

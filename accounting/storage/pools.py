@@ -86,15 +86,8 @@ def record_pool(
 ) -> bool:
     """States a pool's settings from a date on, or states that date's anew. False: the same stands there already.
 
-    Raises InvalidInput for a curve that is not known, for bills in another currency than the pool's earlier ones, and for a prefix
-    policy by which events can't be settled.
+    Raises InvalidInput for a curve that is not known, and for bills in another currency than the pool's earlier ones.
     """
-    if settings.prefix_policy != "first_pays":
-        raise InvalidInput(
-            "prefix_policy",
-            settings.prefix_policy,
-            "events don't name the blocks they share: only first_pays can be settled",
-        )
     with transaction(engine, context.tenant) as connection:
         moment = audit.begin(connection, at)
         if connection.execute(_CURVE, {"curve_id": settings.curve_id}).first() is None:

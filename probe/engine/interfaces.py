@@ -124,6 +124,8 @@ class RequestStep:
         blocks_held: KV blocks held in the step; a block of n holders counts 1/n.
         num_prompt_tokens: of the whole request.
         index: which of a request's n outputs.
+        prefix_blocks: in the step that admitted it, names of its prompt's full blocks in order, the same where tokens and all that
+            precedes them are; () in other steps and without prefix caching.
     """
 
     request_id: str
@@ -138,6 +140,7 @@ class RequestStep:
     blocks_held: float
     num_prompt_tokens: int
     index: int = 0
+    prefix_blocks: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ _REQUEST = pa.struct(
         pa.field("blocks_held", _F64, nullable=False),
         pa.field("num_prompt_tokens", _I64, nullable=False),
         pa.field("index", _I64, nullable=False),
+        pa.field("prefix_blocks", pa.list_(pa.field("item", pa.binary(), nullable=False))),
     ]
 )
 _SUMS = pa.struct(
@@ -110,6 +111,11 @@ def read_ledger(path: Path) -> Iterator[StepRecord]:
     with pa.OSFile(str(path)) as source:
         for batch in pa.ipc.open_stream(source):
             for row in batch.to_pylist():
-                requests = tuple(RequestStep(**one) for one in row.pop("requests"))
+                requests = tuple(_request_step(one) for one in row.pop("requests"))
                 queued, preempted = PhaseSums(**row.pop("queued")), tuple(row.pop("preempted"))
                 yield StepRecord(requests=requests, queued=queued, preempted=preempted, **row)
+
+
+def _request_step(row: dict[str, Any]) -> RequestStep:
+    """Ledgers written before blocks were named have none."""
+    return RequestStep(**{**row, "prefix_blocks": tuple(row.get("prefix_blocks") or ())})

@@ -46,7 +46,7 @@ class StepRecorder:
         """None where nothing ran. The device has been waited for: `model_ns` ends with a synchronise."""
         if not progress:
             return None
-        requests = tuple(_request_step(one) for one in progress)
+        requests = tuple(_request_step(one, self.scheduler.manager.block_size) for one in progress)
         touched = self.runner.model.experts_touched()
         manager = self.scheduler.manager
         self.num_steps += 1
@@ -71,7 +71,7 @@ class StepRecorder:
         )
 
 
-def _request_step(one: Progress) -> RequestStep:
+def _request_step(one: Progress, block_size: int) -> RequestStep:
     part, sequence = one.part, one.part.sequence
     return RequestStep(
         request_id=sequence.request_id,
@@ -86,7 +86,16 @@ def _request_step(one: Progress) -> RequestStep:
         blocks_held=one.blocks_held,
         num_prompt_tokens=sequence.num_prompt_tokens,
         index=sequence.index,
+        prefix_blocks=_prefix_blocks(part, block_size),
     )
+
+
+def _prefix_blocks(part: Scheduled, block_size: int) -> tuple[bytes, ...]:
+    """Of a request that this step admitted: what lay in the cache is what was found there."""
+    sequence = part.sequence
+    if not part.in_prefill or part.num_past != part.num_cached or not sequence.block_hashes:
+        return ()
+    return tuple(sequence.block_hashes[: sequence.num_prompt_tokens // block_size])
 
 
 def _kind(requests: tuple[RequestStep, ...]) -> StepKind:

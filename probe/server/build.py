@@ -39,10 +39,12 @@ def build(options: ServeOptions) -> FastAPI:
     """The application, its engine ready. Errors: ProbeError and ValueError naming what can't be."""
     device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     model = build_model(options, options.model, device)
-    ledger = LedgerWriter(options.ledger, {"model": options.model, "seed": options.seed}) if options.ledger else None
+    config = engine_config(options)
+    run = {"model": options.model, "seed": options.seed, "block_size": config.block_size}
+    ledger = LedgerWriter(options.ledger, run) if options.ledger else None
     engine = Engine(
         model,
-        engine_config(options),
+        config,
         sampler=_sampler(options),
         proposer=_proposer(options, model),
         ledger=ledger,

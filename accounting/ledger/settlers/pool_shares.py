@@ -11,7 +11,7 @@ import numpy as np
 from accounting.ledger.settlers.pool_cells import cells_of, replica_codes, stretches
 from accounting.ledger.settlers.pool_log import Log
 from accounting.ledger.settlers.pool_owed import WAITED, Owed, Unlogged, shares_of, unlogged_of, without_share
-from accounting.ledger.settlers.pool_steps import ledgered
+from accounting.ledger.settlers.pool_steps import Ledgered, ledgered
 from accounting.money import LINES_A_MINOR
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN, Bools
 from accounting.selfhosted.curve import Curve, StepCurve, best_batch
@@ -19,7 +19,7 @@ from accounting.selfhosted.forward import complete_times
 from accounting.selfhosted.hour import Settled, settle_hour
 from accounting.selfhosted.ledger_steps import attribute_steps
 from accounting.selfhosted.pool import HOUR_US
-from accounting.selfhosted.pool_settings import Membership, PoolSettings
+from accounting.selfhosted.pool_settings import AMORTISED, FIRST_PAYS, Membership, PoolSettings
 from accounting.selfhosted.rates import us
 from accounting.selfhosted.reasons import CHARGED, NOT_BILLED, REASONS
 from accounting.selfhosted.requests import Requests
@@ -112,8 +112,9 @@ def owed_for(
             found = attribute(curve, engine, requests, cells, settings.policy, filled)
         else:
             requests, filled = ledger.joined(requests, filled)
+            uses = ledger.uses if settings.prefix_policy == AMORTISED else None
             found = attribute_steps(
-                curve, engine, requests, cells, ledger.steps, settings.policy, ledger.covered, filled
+                curve, engine, requests, cells, ledger.steps, settings.policy, ledger.covered, filled, uses
             )
     index = {hour: at for at, hour in enumerate(served)}
     return [
@@ -127,7 +128,7 @@ def owed_for(
             requests,
             found if hour in index else None,
             index.get(hour, 0),
-            None if ledger is None else ledger.names,
+            ledger,
         )
         for hour in hours
     ]
@@ -155,7 +156,7 @@ def _hour(
     requests: Requests,
     found: Attribution | None,
     index: int,
-    unlogged: tuple[str, ...] | None,
+    ledger: Ledgered | None,
 ) -> HourOwed:
     begin, until = us(hour), us(hour) + HOUR_US
     own = [at for at, row in enumerate(log.rows) if begin <= row.occurred_at < until]
@@ -165,9 +166,11 @@ def _hour(
     best = _best_batch(found, index, requests, settings, curve)
     settled = settle_hour(found, index, bill.minor, requests.request_id, best)
     settled.check()
-    owed = list(shares_of(settled, log, found))
-    charged = {one.place for one in owed}
     back = {place: at for at, place in enumerate(log.place.tolist())}
+    owed = list(shares_of(settled, log, found))
+    if settings.prefix_policy == AMORTISED:
+        owed = [_prefixes(one, back[one.place], ledger) for one in owed]
+    charged = {one.place for one in owed}
     billed = _billed(found, members, requests)
     for place in own:
         if place not in charged:
@@ -175,9 +178,15 @@ def _hour(
     rows = settled.lines.row
     beyond = int(np.unique(rows[found.extrapolated[rows]]).size)
     fluid = bool((requests.replica[rows] == UNKNOWN).any())
-    unknown = None if unlogged is None else unlogged_of(settled, log, unlogged)
+    unknown = None if ledger is None else unlogged_of(settled, log, ledger.names)
     count = len({*own, *charged})
     return HourOwed(hour, bill, settings, count, owed, settled, found, index, best, beyond, fluid, unknown)
+
+
+def _prefixes(owed: Owed, at: int, ledger: Ledgered | None) -> Owed:
+    """Says by which policy a request paid for shared prefixes: they are amortised where its replica's ledger names their blocks."""
+    named = ledger is not None and bool(ledger.blocks_named[at])
+    return replace(owed, details={**owed.details, "prefix_policy": AMORTISED if named else FIRST_PAYS})
 
 
 def _best_batch(found: Attribution, index: int, requests: Requests, settings: PoolSettings, curve: Curve) -> int | None:

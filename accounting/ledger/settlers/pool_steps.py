@@ -18,6 +18,8 @@ from accounting.selfhosted.arrays import NO_TIME, UNKNOWN, Bools, Ints
 from accounting.selfhosted.ledger_cover import Covered
 from accounting.selfhosted.ledger_steps import Steps
 from accounting.selfhosted.pool import HOUR_US
+from accounting.selfhosted.prefix import Uses
+from accounting.selfhosted.prefix_uses import uses_of
 from accounting.selfhosted.rates import us
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.step_ledger import NS_PER_US
@@ -35,6 +37,7 @@ class Ledgered:
         steps: with requests as places in the log's `requests`, then in `unlogged`.
         covered: when the ledgers record. replicas: by request of the log, as the ledger knows it; UNKNOWN: it names none of it.
         unlogged: requests that no event is of, and their names.
+        uses: of the prefix blocks that ledgers name; None where none does. blocks_named: by request of the log, by its own ledger.
     """
 
     steps: Steps
@@ -42,6 +45,8 @@ class Ledgered:
     replicas: Ints
     unlogged: Requests
     names: tuple[str, ...]
+    uses: Uses | None
+    blocks_named: Bools
 
     def placed(self, requests: Requests) -> Requests:
         """The log's requests, the ledger saying the replica where the log does not."""
@@ -64,7 +69,8 @@ def ledgered(parts: Sequence[HourSteps], hour: datetime, log: Log, codes: dict[s
     replicas = np.full(len(log.requests), UNKNOWN)
     columns: dict[str, list[Any]] = {one.name: [] for one in fields(Steps)}
     unlogged: dict[tuple[str, str], int] = {}
-    before = 0
+    before, blocks_named = 0, np.zeros(len(log.requests), np.bool_)
+    uses: list[Uses] = []
     for part in parts:
         one, code = part.ledger, replica_of[part.replica]
         place = np.array(
@@ -78,6 +84,9 @@ def ledgered(parts: Sequence[HourSteps], hour: datetime, log: Log, codes: dict[s
         )
         known = place[place < len(log.requests)]
         replicas[known] = code
+        if one.block_size:
+            blocks_named[known] = True
+            uses.append(uses_of(one, place, len(uses)))
         columns["replica"].append(np.full(one.steps, code))
         columns["started_at"].append(one.start_ns // NS_PER_US)
         columns["seconds"].append(one.duration_ns / 1e9)
@@ -98,7 +107,13 @@ def ledgered(parts: Sequence[HourSteps], hour: datetime, log: Log, codes: dict[s
         replicas,
         _requests(steps, unlogged, len(log.requests), us(hour) + HOUR_US),
         tuple(name for _, name in unlogged),
+        _together(uses) if uses else None,
+        blocks_named,
     )
+
+
+def _together(uses: Sequence[Uses]) -> Uses:
+    return Uses(**{one.name: np.concatenate([getattr(of, one.name) for of in uses]) for one in fields(Uses)})
 
 
 def _places(log: Log) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """Which steps does a file of an engine's step ledger state? The Arrow stream that the probe's engine writes, one row a step.
 
 Of its columns `start_ns`, `duration_ns`, `kv_blocked` and `requests` (a list of `request_id`, `kind`, `num_new_tokens`,
-`num_past_tokens`, `blocks_held`) are read; others may be there. Whoever has another engine writes these.
+`num_past_tokens`, `blocks_held`) are read, and where it is there `requests.prefix_blocks`: in the step that admits a request, names of its
+prompt's full blocks, of `block_size` tokens as the metadata says. Others may be there. Whoever has another engine writes these.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def read_steps(data: bytes) -> StepLedger:
     lists = _requests(table)
     step = np.repeat(np.arange(len(table)), pc.list_value_length(lists).to_numpy(zero_copy_only=False))
     flat = pc.list_flatten(lists)
+    blocks = _blocks(flat, table.schema.metadata or {})
     parts = {name: _field(flat, name, kind) for name, kind in _PART_TYPES.items()}
     found = StepLedger(
         **{name: column.to_numpy(zero_copy_only=False) for name, column in steps.items()},
@@ -56,6 +58,7 @@ def read_steps(data: bytes) -> StepLedger:
         past_tokens=parts["num_past_tokens"].to_numpy(zero_copy_only=False),
         prompt=_prompts(parts["kind"]),
         held=parts["blocks_held"].to_numpy(zero_copy_only=False),
+        **blocks,
     )
     _check(found)
     return found
@@ -140,6 +143,35 @@ def _ids(column: Any) -> dict[str, Any]:
     return {
         "request": place[encoded.indices.to_numpy(zero_copy_only=False)],
         "request_ids": tuple(names[at] for at in order),
+    }
+
+
+def _blocks(flat: Any, metadata: dict[bytes, bytes]) -> dict[str, Any]:
+    """Names of prompts' blocks; nothing where the ledger has none."""
+    at = flat.type.get_field_index("prefix_blocks")
+    if at < 0:
+        return {}
+    column = pc.struct_field(flat, [at])
+    if not pa.types.is_list(column.type) or not pa.types.is_binary(column.type.value_type):
+        raise InvalidInput("requests.prefix_blocks", str(column.type), "a list of binary names is expected")
+    names = pc.list_flatten(column)
+    if not len(names):
+        return {}
+    if names.null_count:
+        raise InvalidInput("requests.prefix_blocks", None, "a block without a name is in it")
+    size = json.loads(metadata.get(_METADATA, b"{}")).get("block_size")
+    if not isinstance(size, int) or not 1 <= size <= _MOST_TOKENS:
+        raise InvalidInput("block_size", size, "the metadata says how many tokens a named block has")
+    lengths = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    part = np.repeat(np.arange(len(column)), lengths)
+    start = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    encoded = names.dictionary_encode()
+    return {
+        "block_part": part,
+        "block_index": np.arange(len(part)) - start,
+        "block": encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64),
+        "block_names": tuple(encoded.dictionary.to_pylist()),
+        "block_size": size,
     }
 
 

@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accounting.errors import InvalidInput
+from accounting.selfhosted.imports.read_steps import read_steps
 from accounting.selfhosted.prefix import Uses, amortised
+from accounting.selfhosted.prefix_uses import uses_of
 from tests.accounting.selfhosted.by_hand import CURVE
+from tests.step_ledgers import content, prefill
 
 BLOCK = 2_005_000_000
 """Picoseconds of 100 tokens at the start of a prompt: 2e-5 * 100 + 1e-9 * 100 * 50."""
@@ -64,3 +67,28 @@ def test_seconds_only_move_and_stay_in_their_hour(rows: list[tuple[int, int, int
     found = amortised(CURVE, uses(*placed, start=start), 10)
     for hour in range(3):
         assert found[hour::3].sum() == 0
+
+
+def test_a_ledger_says_which_blocks_were_computed_and_which_were_found() -> None:
+    """Blocks of 100. b finds x and computes z; of c, which finds 150 tokens, x; y lies across, and its z is not reached in these steps."""
+    ledger = read_steps(content([
+        ("10:00:00", 1_000, False, [prefill("a", 250, 0, 1.0, "xy")]),
+        ("10:00:01", 1_000, False, [prefill("b", 60, 100, 1.0, "xz")]),
+        ("10:00:02", 1_000, False, [prefill("b", 60, 160), prefill("c", 50, 150, 1.0, "xyz")]),
+    ]))  # fmt: skip
+    found = uses_of(ledger, np.array([10, 11, 12]), 0)
+    rows = zip(found.request.tolist(), found.block.tolist(), found.start.tolist(), found.computed.tolist(), strict=True)
+    names = ledger.block_names
+    assert [(request, names[block], start, computed) for request, block, start, computed in rows] == [
+        (10, b"x", 0, True),
+        (10, b"y", 100, True),
+        (11, b"x", 0, False),
+        (11, b"z", 100, True),
+        (12, b"x", 0, False),
+    ]
+    assert set(found.tokens.tolist()) == {100}
+
+
+def test_equal_names_of_two_ledgers_are_two_blocks() -> None:
+    ledger = read_steps(content([("10:00:00", 1_000, False, [prefill("a", 100, 0, 1.0, "x")])]))
+    assert uses_of(ledger, np.array([0]), 0).block.tolist() != uses_of(ledger, np.array([0]), 1).block.tolist()

@@ -167,6 +167,31 @@ def test_another_form_is_refused(data: bytes, field: str, reason: str) -> None:
     assert refused.value.field == field
 
 
+def test_named_blocks_are_read_and_kept_with_the_step_that_admits() -> None:
+    one = read_steps(content([
+        ("10:59:59", 1_000, False, [prefill("b", 150, 0, 1.0, "xy")]),
+        ("11:00:00", 1_000, False, [decode("b", 150), prefill("a", 100, 100, 1.0, "xz")]),
+    ]))  # fmt: skip
+    assert (one.block_size, one.block_part.tolist(), one.block_index.tolist()) == (100, [0, 0, 2, 2], [0, 1, 0, 1])
+    assert [one.block_names[at] for at in one.block] == [b"x", b"y", b"x", b"z"]
+    later = one.hours()[1][1]
+    assert (later.block_part.tolist(), [later.block_names[at] for at in later.block]) == ([1, 1], [b"x", b"z"])
+    again = StepLedger.unpacked(*one.packed())
+    assert (again.hash(), again.block_names, again.block_size) == (one.hash(), (b"x", b"y", b"z"), 100)
+
+
+def test_named_blocks_need_their_size() -> None:
+    schema = pa.schema(
+        [*_SCHEMA.remove(3), ("requests", pa.list_(pa.struct([*_PART, ("prefix_blocks", pa.list_(pa.binary()))])))]
+    )
+    rows = _rows()
+    rows[0]["requests"][0]["prefix_blocks"] = [b"x"]
+    with pytest.raises(InvalidInput, match="block_size=None"):
+        read_steps(_stream(rows, schema))
+    rows[0]["requests"][0]["prefix_blocks"] = None
+    assert read_steps(_stream(rows, schema)).block_size == 0
+
+
 def test_a_step_without_requests_is_a_step() -> None:
     rows = _rows()
     rows[0]["requests"] = []

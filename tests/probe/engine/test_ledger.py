@@ -65,6 +65,24 @@ def test_block_shares_sum_to_the_blocks_held() -> None:
     assert [r.num_cached_tokens for r in record.requests] == [0, 16]
 
 
+def test_the_step_that_admits_a_request_names_its_prompts_full_blocks() -> None:
+    one = engine(max_num_batched_tokens=18)
+    shared = prompt(1, 16)
+    one.add_request([*shared, 1, 2], GREEDY, "a")
+    one.add_request([*shared, 3, 4], GREEDY, "b")
+    named: dict[str, list[tuple[bytes, ...]]] = {"a": [], "b": []}
+    for record in steps(one)[1]:
+        for part in record.requests:
+            named[part.request_id].append(part.prefix_blocks)
+    assert len(set(named["a"][0])) == 4  # 18 tokens, blocks of 4
+    assert named["a"][0] == named["b"][0]
+    assert {*named["a"][1:], *named["b"][1:]} == {()}
+
+
+def test_without_prefix_caching_no_block_is_named(records: list[StepRecord]) -> None:
+    assert {part.prefix_blocks for record in records for part in record.requests} == {()}
+
+
 def test_rework_after_preemption_is_told_from_new_work() -> None:
     one = engine(blocks=9, caching=False)
     one.add_request(prompt(1, 15), GREEDY, "a")

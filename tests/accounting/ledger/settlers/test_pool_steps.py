@@ -259,3 +259,39 @@ def test_an_unknown_pool_or_ledger_is_named(make: Make) -> None:
         record_steps(world.database.app, world.tenant, "none", "r0", read_steps(content(STEPS)), "x", "test")
     with pytest.raises(NotFound, match="replica='r0': no step ledger"):
         withdraw(world, TEN, ELEVEN)
+
+
+FOUND: list[Step] = [
+    ("10:00:00", 20_000_000, False, [prefill("a", 200, 0, 1.0, "xy")]),
+    ("10:00:00.020", 20_000_000, False, [prefill("b", 100, 100, 1.0, "xz")]),
+]
+PAIR = [
+    request("a", "10:00:00", "10:00:00.020", "10:00:00.020", usage={"input_tokens": 200, "output_tokens": 1}),
+    request("b", "10:00:00", "10:00:00.040", "10:00:00.040", usage={"input_tokens": 200, "output_tokens": 1}),
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "steps", "said", "costs"),
+    [
+        ("first_pays", FOUND, None, (14_040_000_000, 12_050_000_000)),
+        ("amortised", FOUND, "amortised", (13_035_000_000, 13_055_000_000)),
+        (
+            "amortised",
+            [(*step[:3], [part._replace(blocks=()) for part in step[3]]) for step in FOUND],
+            "first_pays",
+            (14_040_000_000, 12_050_000_000),
+        ),
+    ],
+)
+def test_a_shared_prefix_is_paid_by_the_first_or_amortised_where_the_ledger_names_its_blocks(
+    make: Make, policy: str, steps: list[Step], said: str | None, costs: tuple[int, int]
+) -> None:
+    """a: 0.010 + 0.004 + 0.00004; b: 0.010 + 0.002 + 0.00003 + 0.00002. The block x of both: 0.002 + 0.00001, half of it 0.001005."""
+    world = make(*PAIR, prefix_policy=policy)
+    record(world, steps)
+    world.settle()
+    assert world.costs(TEN, "direct_cost") == dict(zip("ab", costs, strict=True))
+    assert world.totals(TEN) == {BILL}
+    stated = world.query("SELECT DISTINCT details ->> 'prefix_policy' FROM charges WHERE quality = 'exact'")
+    assert stated == [(said,)]
