@@ -95,3 +95,10 @@ def test_the_31st_of_a_shorter_month_is_its_last_day() -> None:
 def test_a_plan_without_a_price_in_force_is_refused_by_name_and_day() -> None:
     with pytest.raises(InvalidInput, match=r"plan='pro'.*1 months.*2026-04-01"):
         april(sold(), [PlanPrice(date(2026, 4, 2), 1, to_minor("30"))])
+
+
+def test_an_amount_off_a_year_is_off_each_of_its_months() -> None:
+    """A year of 365 days for 292 less 3 a month: 36 off, of which April's 30 days are 2.958904..., and 24 of the price."""
+    year = [PlanPrice(date(2026, 1, 1), 12, to_minor("292"))]
+    found = april(sold(interval_months=12), year, Term("coupon", date(2026, 1, 1), None, None, to_minor("3")))
+    assert found == (24, -Decimal("2.958904109589041"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from zoneinfo import ZoneInfo
@@ -106,3 +107,10 @@ def test_however_a_period_is_cut_its_parts_add_up_to_the_amount(
     inner = [APRIL + timedelta(seconds=cut) for cut in sorted(cuts)]
     edges = [APRIL - timedelta(days=20), *inner, APRIL + timedelta(days=450)]
     assert sum(earned_by_part(one, edges, ZoneInfo(zone), cents(2))) == to_minor(amount)
+
+
+@pytest.mark.parametrize("changed", [{}, {"starts_at": MAY, "ends_at": MAY, "recognition": "second"}])
+def test_what_is_booked_at_a_moment_is_earned_after_it_and_not_by_it(changed: dict[str, object]) -> None:
+    once = replace(line("7", None, None, booked_at=MAY), **changed)  # type: ignore[arg-type]
+    after = MAY + timedelta(microseconds=1)
+    assert [earned_through(once, moment, ZONE) for moment in (MAY, after)] == [0, to_minor("7")]

@@ -52,6 +52,11 @@ def test_the_pack_that_ends_first_is_used_first() -> None:
     assert drawn(packs, USED, date(2026, 4, 4), ZONE) == {"short": to_minor("7.5"), "long": 0}
 
 
+def test_a_pack_takes_the_use_of_its_first_day_and_none_of_the_day_it_ends() -> None:
+    """60 on the 3rd, 70 on the 10th, 10 on the 20th: from the 10th to the 20th it is 70 of 100 requests."""
+    assert drawn([pack("p", 10, 20, 100)], USED, date(2026, 5, 1), ZONE) == {"p": to_minor("7")}
+
+
 def test_what_is_unused_at_the_end_is_earned_only_where_the_policy_says_so() -> None:
     assert drawn([pack("p", 1, 5, 100)], USED, date(2026, 5, 1), ZONE) == {"p": to_minor("6")}
     assert drawn([pack("p", 1, 5, 100, "use_and_breakage")], USED, date(2026, 4, 4), ZONE) == {"p": to_minor("6")}
