@@ -64,8 +64,9 @@ def serve(traffic: Traffic, curve: Curve | None) -> Traffic:
 def _asked(traffic: Traffic) -> Bools:
     whom = [SERVED.index(name) for name in product.HOSTED_FOR]
     features = [product.FEATURES.index(name) for name in product.HOSTED_FEATURES]
-    asked: Bools = np.isin(traffic.served, whom) & np.isin(traffic.feature, features) & ~traffic.batch
-    return asked & np.isin(traffic.status, (OK, ERROR)) & (traffic.model != product.UNLISTED)
+    asked = np.isin(traffic.served, whom) & np.isin(traffic.feature, features) & ~traffic.batch
+    asked = asked & np.isin(traffic.status, (OK, ERROR)) & (traffic.model != product.UNLISTED)
+    return np.asarray(asked)
 
 
 def _up(traffic: Traffic) -> Bools:

@@ -82,7 +82,10 @@ WALK: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = {
     ("PUT", "/v1/cost-basis"): [("/v1/cost-basis", {"json": {"provider": "alpha-more", "basis": "reported"}})],
     ("DELETE", "/v1/cost-basis"): [("/v1/cost-basis?provider=alpha-seller", {})],
     ("GET", "/v1/closed-months"): [("/v1/closed-months", {})],
-    ("POST", "/v1/closed-months"): [("/v1/closed-months", {"json": {"month": "2020-02", "dry_run": True}})],
+    ("GET", "/v1/closed-months/late"): [("/v1/closed-months/late", {})],
+    ("POST", "/v1/closed-months"): [
+        ("/v1/closed-months", {"json": {"month": "2020-02", "accept": ["no_charges"], "dry_run": True}})
+    ],
     ("GET", "/v1/reports"): [("/v1/reports", {})],
     ("GET", "/v1/reports/{name}"): [
         ("/v1/reports/cost-of-revenue", {"params": PERIOD}),
