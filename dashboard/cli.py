@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import os
 import sys
 from importlib.util import find_spec
@@ -57,7 +56,7 @@ def dashboard(api: str, public_api: str | None, host: str, port: int, oidc: Path
     flags = FLAGS | {"server.address": host, "server.port": str(port)}
     if oidc is not None:
         told["TOKENCOGS_DASHBOARD_OIDC"] = "1"
-        flags |= {"secrets.files": json.dumps([str(oidc.resolve())])}
+        flags |= {"secrets.files": str(oidc.resolve())}
     click.echo(f"tokencogs dashboard at http://{host}:{port}, figures from {api}; Ctrl-C stops it")
     sys.stdout.flush()
     # One process: a signal to stop reaches Streamlit itself.

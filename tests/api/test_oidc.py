@@ -5,16 +5,13 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 import pytest
-from joserfc import jwt
 from joserfc.jwk import RSAKey
 
 from accounting.errors import ConfigurationError, StorageUnavailable
@@ -23,30 +20,9 @@ from api.oidc import Provider, Tokens
 from api.settings import Settings
 from tests.api.serving import Running, make_keys, running
 from tests.conftest import Database
+from tests.identity_provider import AUDIENCE, Issuer, provider, signed
 
 pytestmark = [pytest.mark.storage, pytest.mark.one_server]
-AUDIENCE = "tokencogs-client"
-
-
-class Issuer(BaseHTTPRequestHandler):
-    """A provider with one published key."""
-
-    keys: ClassVar[Any] = {}
-    fetched: ClassVar[int] = 0
-
-    def do_GET(self) -> None:
-        told: Any = {"jwks_uri": f"http://{self.headers['Host']}/keys"}
-        if self.path == "/keys":
-            told = self.keys
-            type(self).fetched += 1
-        body = json.dumps(told).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
 
 
 @dataclass(frozen=True)
@@ -59,10 +35,7 @@ class World:
     admin: str
 
     def token(self, key: RSAKey | None = None, **changes: Any) -> str:
-        now = int(time.time())
-        claims = {"iss": self.issuer, "aud": AUDIENCE, "sub": "ada", "exp": now + 600, "iat": now} | changes
-        claims = {name: value for name, value in claims.items() if value is not None}
-        return jwt.encode({"alg": "RS256", "kid": "k1"}, claims, key or self.key, algorithms=["RS256"])
+        return signed(key or self.key, self.issuer, **changes)
 
     def me(self, token: str) -> httpx.Response:
         with self.api.client(token) as client:
@@ -71,21 +44,13 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(database: Database) -> Iterator[World]:
-    key = RSAKey.generate_key(2048, {"kid": "k1"})
-    Issuer.keys = {"keys": [key.as_dict(private=False)]}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Issuer)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    issuer = f"http://127.0.0.1:{server.server_port}"
     admin = make_keys(database, "acme")["admin"]
     make_keys(database, "globex")
-    grant(database.app, "acme", issuer, "ada", "analyst", "Ada")
-    grant(database.app, "globex", issuer, "gus", "admin", "Gus")
-    with running(database, Settings(oidc_issuer=issuer, oidc_audience=AUDIENCE)) as api:
-        yield World(api, issuer, key, admin)
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with provider() as (issuer, key):
+        grant(database.app, "acme", issuer, "ada", "analyst", "Ada")
+        grant(database.app, "globex", issuer, "gus", "admin", "Gus")
+        with running(database, Settings(oidc_issuer=issuer, oidc_audience=AUDIENCE)) as api:
+            yield World(api, issuer, key, admin)
 
 
 def part(value: object) -> str:

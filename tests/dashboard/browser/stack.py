@@ -103,11 +103,11 @@ def _fill(made: Stack) -> None:
 
 
 @contextmanager
-def dashboard(api: str, folder: Path) -> Iterator[str]:
-    """`tokencogs dashboard` on a free port; stopped at the end."""
-    port = free_port()
+def dashboard(api: str, folder: Path, *options: str, port: int | None = None) -> Iterator[str]:
+    """`tokencogs dashboard` on that or a free port; stopped at the end."""
+    port = port or free_port()
     url, log = f"http://127.0.0.1:{port}", folder / "dashboard.log"
-    command = [sys.executable, "-m", "accounting.cli", "dashboard", "--api", api, "--port", str(port)]
+    command = [sys.executable, "-m", "accounting.cli", "dashboard", "--api", api, "--port", str(port), *options]
     # No key in its environment: readers sign in.
     env = {name: value for name, value in os.environ.items() if name != "TOKENCOGS_DASHBOARD_KEY"}
     with log.open("wb") as out:
