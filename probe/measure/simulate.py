@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,14 +19,24 @@ from probe.measure.errors import MeasureRefused
 from probe.measure.traffic import Arrival
 
 
+class Part(NamedTuple):
+    """One request's part of a step: `new` tokens behind `past`, of a prompt or of an answer."""
+
+    new: int
+    past: int
+    prompt: bool
+
+
 @dataclass
 class Served:
-    """What became of a list: busy seconds of all steps, the clock at the end, and by request when tokens came."""
+    """What became of a list: busy seconds of all steps, the clock at the end, by request when tokens came, and each step's seconds and
+    parts."""
 
     busy_seconds: float = 0.0
     seconds: float = 0.0
     ttft: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)
+    steps: list[tuple[float, list[Part]]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -59,7 +70,9 @@ def simulate(curve: CurveDocument, arrivals: Sequence[Arrival], books: Books) ->
         plan = scheduler.schedule()
         if not plan.scheduled:
             raise MeasureRefused("arrivals", len(arrivals), "the scheduler has requests and runs none")
-        seconds = step_seconds(curve, plan)
+        parts = [Part(one.num_new, one.num_past, one.in_prefill) for one in plan.scheduled]
+        seconds = step_seconds(curve, parts)
+        served.steps.append((seconds, parts))
         now += seconds
         served.busy_seconds += seconds
         for request in _advance(scheduler, plan):
@@ -68,15 +81,15 @@ def simulate(curve: CurveDocument, arrivals: Sequence[Arrival], books: Books) ->
     return served
 
 
-def step_seconds(curve: CurveDocument, plan: Schedule) -> float:
+def step_seconds(curve: CurveDocument, parts: Sequence[Part]) -> float:
     """Of one step, as the curve prices it: the residual corrects steps of decodes alone."""
     terms = curve.terms
     assert terms is not None
-    decoding = [part for part in plan.scheduled if not part.in_prefill]
-    prompts = [part for part in plan.scheduled if part.in_prefill]
-    contexts = sum(part.num_past + part.num_new for part in decoding)
-    work = sum(float(terms.prefill(_array(part.num_new), _array(part.num_past))) for part in prompts)
-    tokens, batch = sum(part.num_new for part in plan.scheduled), len(decoding)
+    decoding = [part for part in parts if not part.prompt]
+    prompts = [part for part in parts if part.prompt]
+    contexts = sum(part.past + part.new for part in decoding)
+    work = sum(float(terms.prefill(_array(part.new), _array(part.past))) for part in prompts)
+    tokens, batch = sum(part.new for part in parts), len(decoding)
     seconds = float(terms.seconds(_array(batch), _array(contexts), _array(work), _array(tokens)))
     if curve.residual is not None and not prompts:
         seconds *= float(curve.residual.at(_array(batch), _array(contexts / batch)))

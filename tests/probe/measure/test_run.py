@@ -22,7 +22,7 @@ from probe.measure.errors import MeasureRefused
 from probe.measure.rig import Rig, build_rig, options_of, rig_of
 from probe.measure.run import disturbance
 from probe.measure.shapes import Shape
-from probe.measure.simulate import Served
+from probe.measure.simulate import Part, Served
 from probe.measure.traffic import Arrival, Lengths, draw_arrivals
 from probe.measure.truth import with_replay
 from probe.measure.visit import Visitor
@@ -214,7 +214,7 @@ def test_a_list_is_replayed_at_half_and_four_fifths_of_capacity(
 
     def quiet(_: Rig, arrivals: Sequence[Arrival], __: int) -> tuple[Served, str]:
         ends.append(arrivals[-1].at)
-        return Served(1.0, 1.0, [1.0], [1.0]), ""
+        return Served(1.0, 1.0, [1.0], [1.0], [(1.0, [Part(1, 8, False)])]), ""
 
     monkeypatch.setattr(truth, "_quiet_replay", quiet)
     small = rig(tmp_path / "m", max_num_seqs=8)

@@ -9,9 +9,9 @@ import pytest
 from probe.curve.curve import CurveDocument
 from probe.engine.scheduler import SchedulerConfig
 from probe.measure.errors import MeasureRefused
-from probe.measure.simulate import Books, simulate
+from probe.measure.simulate import Books, Part, Served, simulate
 from probe.measure.traffic import Arrival
-from probe.measure.truth import capacity, figures
+from probe.measure.truth import capacity, figures, largest, own_steps
 
 # A step takes 10 s, 1 s a decoding sequence, 0.1 s a token it attends to, 2 s a new prompt token.
 PARAMETERS = {"t_0": 10.0, "a": 1.0, "c": 0.1, "d": 2.0, "f": 0.0, "r": 0.0}
@@ -91,3 +91,18 @@ def test_figures_are_busy_time_and_medians() -> None:
     assert found["gpu_seconds"] == pytest.approx((38.9, 68.9))
     assert found["ttft_p50"] == pytest.approx((16.0, 26.0))
     assert found["itl_p50"] == pytest.approx((11.45, 21.45))
+
+
+def test_the_steps_that_were_served_are_priced_one_by_one() -> None:
+    """A prompt of 2 beside a decode at 4: 10 + 2 x 2 + 1 + 0.4 = 15.4 s, took 20. Two decodes at 5 and 3: 12.8 s, took 16. An empty turn
+    counts for nothing. 28.2 of 36 s is 21.7 % too low."""
+    mixed = [Part(1, 3, False), Part(2, 0, True)]
+    served = Served(steps=[(20.0, mixed), (16.0, [Part(1, 4, False), Part(1, 2, False)]), (9.0, [])])
+    assert own_steps(curve(), served) == pytest.approx(28.2 / 36 - 1)
+    assert largest(served) == (3, 2)
+
+
+def test_a_simulation_keeps_its_steps() -> None:
+    found = simulate(curve(), [Arrival(0.0, 3, 2)], BOOKS)
+    assert [parts for _, parts in found.steps] == [[Part(3, 0, True)], [Part(1, 3, False)]]
+    assert [seconds for seconds, _ in found.steps] == pytest.approx([16.0, 11.4])
