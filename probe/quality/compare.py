@@ -54,12 +54,13 @@ def compare(options: ServeOptions, tokens: TokenSet) -> Quality:
 def _logits(model: Model, kv_cache_dtype: str, tokens: list[int]) -> Floats:
     """[tokens, vocabulary] of one sequence, its keys and values read from a cache of that kind."""
     blocks = -(-len(tokens) // _BLOCK)
-    config = EngineConfig(_BLOCK, num_blocks=blocks, kv_cache_dtype=kv_cache_dtype)
-    _, caches = allocate_caches(model, config)
+    total = blocks * len(model.groups)  # groups of another window share the pool: each has blocks of its own
+    _, caches = allocate_caches(model, EngineConfig(_BLOCK, num_blocks=total, kv_cache_dtype=kv_cache_dtype))
     positions = torch.arange(len(tokens), device=model.device)
-    groups = [GroupMetadata(group.window, [list(range(blocks))], positions.clone()) for group in model.groups]
-    if len(groups) > 1:  # groups share the pool, so each needs blocks of its own
-        raise QualityRefused("model", model.config.model_type, "layers of different windows are not compared")
-    batch = BatchMetadata([len(tokens)], [0], _BLOCK, positions, groups, num_blocks=blocks)
+    groups = [
+        GroupMetadata(one.window, [list(range(i * blocks, (i + 1) * blocks))], positions + i * blocks * _BLOCK)
+        for i, one in enumerate(model.groups)
+    ]
+    batch = BatchMetadata([len(tokens)], [0], _BLOCK, positions, groups, num_blocks=total)
     logits = model.forward(torch.tensor(tokens, device=model.device), batch, caches)
     return logits.double().cpu().numpy()

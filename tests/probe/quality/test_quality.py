@@ -56,6 +56,10 @@ def test_nothing_to_compare_is_refused() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made("llama", tmp_path_factory.mktemp("model"))
+
+
+def made(name: str, path: Path) -> Path:
     """A model of small layers with weights in a file: real, as far as the probe can know."""
     from safetensors.torch import save_file  # noqa: PLC0415 (an extra)
 
@@ -63,8 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from probe.engine.models.shapes import weight_shapes  # noqa: PLC0415
     from tests.probe.engine.models.small import SMALL  # noqa: PLC0415
 
-    path = tmp_path_factory.mktemp("model")
-    raw = {**SMALL["llama"]}
+    raw = {**SMALL[name]}
     (path / "config.json").write_text(json.dumps(raw))
     drawn = torch.Generator().manual_seed(0)
     shapes = weight_shapes(parse_config(raw))
@@ -95,6 +98,22 @@ def test_eight_bits_move_answers_a_little_and_four_bits_more(folder: Path) -> No
 
 def test_a_quantised_cache_moves_answers_too(folder: Path) -> None:
     assert float(asked(folder, "--kv-cache-dtype", "int8").split("KL mean ")[1].split(",")[0]) > 0
+
+
+def test_layers_of_different_windows_are_compared(tmp_path: Path) -> None:
+    """gpt-oss sees 9 tokens in every other layer. With its cache in eight bits its answers move, but little; and its
+    unchanged logits are those of transformers, so what it is compared with is the model."""
+    pytest.importorskip("transformers")
+    from probe.quality.compare import _logits  # noqa: PLC0415 (needs torch)
+    from tests.probe.engine.models.peers import ours, reference_logits, theirs  # noqa: PLC0415
+    from tests.probe.engine.models.small import SMALL  # noqa: PLC0415
+
+    tokens = [(17 * i * i + 5 * i + 3) % 256 for i in range(40)]
+    got = _logits(ours(SMALL["gpt_oss"]), "auto", tokens)
+    wanted = reference_logits(theirs(SMALL["gpt_oss"]), tokens)
+    assert np.abs(got - wanted.numpy()).max() < 1e-4
+    said = asked(made("gpt_oss", tmp_path), "--kv-cache-dtype", "int8")
+    assert 0 < float(said.split("KL mean ")[1].split(",")[0]) < 0.1
 
 
 def test_figures_go_into_the_result_file_and_its_curve(folder: Path, tmp_path: Path) -> None:
