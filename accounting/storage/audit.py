@@ -16,15 +16,17 @@ from accounting.tenant import TenantContext
 _LOCK = text("SELECT pg_advisory_xact_lock(hashtext('tokencogs.prices'))")
 _STAMP = text(
     """
-    SELECT coalesce((SELECT max(audit_id) FROM audit_log WHERE tenant IS NULL), 0),
-           coalesce((SELECT max(audit_id) FROM audit_log WHERE tenant = :tenant), 0)
+    SELECT coalesce((SELECT max(audit_id) FROM audit_log WHERE tenant IS NULL AND split_part(action, '.', 1) = ANY(:kinds)), 0),
+           coalesce((SELECT max(audit_id) FROM audit_log WHERE tenant = :tenant AND split_part(action, '.', 1) = ANY(:kinds)), 0)
     """
 )
 
 KINDS = ("alerts", "contract", "gpu_rate", "key", "login", "month", "pool", "prices")
 """What acts are about: an act is named `kind.verb`."""
+_PRICING = ("contract", "prices")
+"""Kinds of acts that change what somebody pays."""
 Stamp = tuple[int, int]
-"""Newest act for all tenants, and newest act of one."""
+"""Newest act on the prices of all tenants, and on those of one."""
 
 
 def begin(connection: Connection, at: datetime | None = None) -> datetime:
@@ -57,7 +59,7 @@ def note(
 def stamp(engine: Engine, tenant: str) -> Stamp:
     """Changes when prices of all or of the tenant do; two index look-ups."""
     with read_only(engine, tenant) as connection:
-        everyone, own = connection.execute(_STAMP, {"tenant": tenant}).one()
+        everyone, own = connection.execute(_STAMP, {"tenant": tenant, "kinds": list(_PRICING)}).one()
     return (everyone, own)
 
 

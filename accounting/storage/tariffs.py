@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.engine import URL
 
 from accounting.pricing.book import PriceBook
 from accounting.pricing.contracted import contracted_rows
@@ -34,6 +35,9 @@ _DECIDED = text(
 )
 
 
+_MOST_RECENT = 4
+
+
 class Layers(NamedTuple):
     """The books of a tenant. contract_book: None where no contract and no row of its own changes the list."""
 
@@ -44,6 +48,10 @@ class Layers(NamedTuple):
     def book(self) -> PriceBook:
         """What the tenant pays by: the contract's book, else the list."""
         return self.contract_book or self.list_book
+
+
+_RECENT: dict[tuple[URL, str], tuple[audit.Stamp, Layers]] = {}
+"""Books read last, by database and tenant, with the newest act they rest on."""
 
 
 class Held(NamedTuple):
@@ -103,9 +111,26 @@ def load_layers(
 ) -> Layers:
     """Both books of a tenant. Rows that rules or decisions make of others are written down, so that every charge finds its price.
 
-    `list_book`: the list as of now where the caller has it compiled. Raises InvalidInput for a moment before the first record,
-    PriceBookError for rows that contradict each other.
+    Asked again for now while nothing was changed, a process gets the books it read before. `list_book`: the list as of now where
+    the caller has it compiled. Raises InvalidInput for a moment before the first record, PriceBookError for rows that contradict
+    each other.
     """
+    if known_at is not None or list_book is not None:
+        return _read_layers(engine, tenant, known_at, list_book)
+    place, found = (engine.url, tenant), audit.stamp(engine, tenant)
+    kept = _RECENT.get(place)
+    if kept is not None and kept[0] == found:
+        return kept[1]
+    layers = _read_layers(engine, tenant)
+    while len(_RECENT) >= _MOST_RECENT:
+        _RECENT.pop(next(iter(_RECENT)), None)
+    _RECENT[place] = (found, layers)
+    return layers
+
+
+def _read_layers(
+    engine: Engine, tenant: str, known_at: datetime | None = None, list_book: PriceBook | None = None
+) -> Layers:
     with read_only(engine, tenant) as connection:
         refuse_unknown_past(connection, known_at)
         held = Held(believed(connection, known_at), spoken(connection, known_at))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ from api.app import create_app
 from api.settings import Settings
 from tests.conftest import Database
 
+_TLS = ssl.create_default_context()
+"""Servers of tests speak plain HTTP; without one made before, each client would read all the certificates there are."""
+
 
 @dataclass(frozen=True)
 class Running:
@@ -29,7 +33,7 @@ class Running:
 
     def client(self, key: str | None = None, **options: Any) -> httpx.Client:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, **options)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, verify=_TLS, **options)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from accounting.storage.price_entry import add_rows, assign, enter_rows, withdra
 from accounting.storage.price_imports import import_statement
 from accounting.storage.price_views import history, prices
 from accounting.storage.tariffs import load_layers
-from accounting.storage.tenants import context, create_tenant
+from accounting.storage.tenants import context, create_key, create_tenant
 from accounting.tenant import TenantContext
 from tests.accounting.pricing.rating import batch
 from tests.conftest import Database
@@ -235,6 +235,17 @@ def test_every_change_is_in_the_log_with_who_and_what(database: Database, tenant
     assert (newest["actor"], newest["action"], newest["subject"]) == ("key:k9", "prices.add", made["sku_price_id"])
     assert newest["after"]["prices"] == {"output": "6", "uncached_input": "2"}
     assert newest["for"] == tenant.tenant
+
+
+def test_books_are_read_anew_once_a_price_changes_and_not_for_an_act_on_keys(
+    database: Database, tenant: TenantContext
+) -> None:
+    before = load_layers(database.app, tenant.tenant)
+    create_key(database.owner, tenant.tenant, "viewer")
+    assert load_layers(database.app, tenant.tenant) is before
+    add_rows(database.app, [ROW], "key:k9", tenant=tenant.tenant)
+    assert load_layers(database.app, tenant.tenant) is not before
+    assert _cost(database, tenant)[1] == 1000 * 2_000_000_000 + 100 * 6_000_000_000
 
 
 def test_all_that_is_proposed_for_a_seller_is_decided_at_once_and_nothing_else(database: Database) -> None:
