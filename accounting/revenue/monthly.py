@@ -6,6 +6,7 @@ from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 
 from accounting.errors import InvalidInput
 from accounting.revenue.recognition import rounded
@@ -45,6 +46,7 @@ class Subscription:
     revenue_from: str = "price"
 
 
+@lru_cache(maxsize=4096, typed=True)  # a million subscriptions have a few prices and days
 def earned(monthly_price: int, start: date, end: date) -> int:
     """Revenue of the days [start, end) at a monthly price, both in minor units.
 
