@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
+from dashboard.definitions_plans import PLANS
+from dashboard.definitions_pools import POOLS
+
+_FAMILIES = (
+    (re.compile(r"\d{4}-\d{2}"), "Effective cost booked in that month."),
+    (re.compile(r"cost_p(\d+)"), r"\1 % of the subscribers cost at most so much."),
+    (re.compile(r"top_(\d+)_pct"), r"Share of the cost that the dearest \1 % have."),
+    (re.compile(r"queue_ms_p(\d+)"), r"\1 % of the calls waited at most so many milliseconds."),
+    (re.compile(r"ttft_ms_p(\d+)"), r"\1 % of the calls had their first token within so many milliseconds."),
+    (re.compile(r"itl_ms_p(\d+)"), r"\1 % of the calls had at most so many milliseconds between two tokens."),
+    (re.compile(r"\w+_change_pct"), "Change against the same days of the period before."),
+)
+"""Columns whose names hold a number or another column."""
 DEFINITIONS = {
     "effective_cost": "What usage cost after discounts and commitments, by the price in force at its time (FOCUS EffectiveCost).",
     "list_cost": "What the same usage costs at list prices (FOCUS ListCost).",
@@ -89,7 +104,10 @@ DEFINITIONS = {
 
 def define(name: str) -> str | None:
     """The definition of a figure; None where its name says it all."""
-    return DEFINITIONS.get(name)
+    known = DEFINITIONS.get(name) or PLANS.get(name) or POOLS.get(name)
+    if known is not None:
+        return known
+    return next((found.expand(text) for form, text in _FAMILIES if (found := form.fullmatch(name))), None)
 
 
 def label(name: str) -> str:

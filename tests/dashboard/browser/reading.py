@@ -106,6 +106,30 @@ class Reader:
         cell = table.locator("tbody tr").filter(has_text=row).locator(f"td[title='{value}']")
         expect(cell.first).to_be_visible()
 
+    def undefined(self) -> list[str]:
+        """Numbers without a definition one hover away: tiles without help, columns of numbers without a title."""
+        found: list[str] = self.page.evaluate(
+            """() => [
+                 ...[...document.querySelectorAll('[data-testid=stMetric]')]
+                   .filter(one => !one.querySelector('[data-testid=stTooltipIcon], [data-testid=stTooltipHoverTarget]'))
+                   .map(one => one.innerText),
+                 ...[...document.querySelectorAll('.tc-table th.n')].filter(one => !one.title).map(one => one.innerText)]"""
+        )
+        return found
+
+    def unsourced(self) -> list[str]:
+        """Headings of charts below which no URL is named that returns their figures."""
+        found: list[str] = self.page.evaluate(
+            """() => {
+                 const sources = [...document.querySelectorAll('[data-testid=stExpander]')]
+                   .filter(one => one.innerText.includes('Where these figures come from'));
+                 return [...document.querySelectorAll('[data-testid=stPlotlyChart]')]
+                   .filter(chart => !sources.some(one => chart.compareDocumentPosition(one) & Node.DOCUMENT_POSITION_FOLLOWING))
+                   .map(chart => chart.innerText);
+               }"""
+        )
+        return found
+
     def download(self, name: str) -> bytes:
         """The bytes of a file that a button gives."""
         with self.page.expect_download() as begun:

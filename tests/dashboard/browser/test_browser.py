@@ -42,6 +42,8 @@ def test_a_page_loads_without_an_error(reader: Reader, name: str) -> None:
     reader.follow(TITLES[name])
     wrong = reader.page.get_by_test_id("stException").or_(reader.page.get_by_test_id("stAlertContentError"))
     assert wrong.all_inner_texts() == []
+    assert reader.undefined() == []
+    assert reader.unsourced() == []
     reader.picture(name)
     assert reader.errors == []
 
@@ -89,6 +91,8 @@ def test_a_pools_bill_is_the_apis_and_its_curve_is_drawn(reader: Reader, made: S
         reader.drawn()
         if topic != "buy":  # nobody sells the demo's model
             expect(reader.page.get_by_test_id("stPlotlyChart").first).to_be_visible()
+        assert reader.undefined() == []
+        assert reader.unsourced() == []
         reader.picture(f"selfhosted-{topic}")
     reader.choose("Show", "The bill: busy and idle", "topic=bill")
 
