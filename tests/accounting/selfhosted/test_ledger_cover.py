@@ -84,7 +84,7 @@ def test_another_replica_and_the_time_outside_keep_the_shares_of_the_log() -> No
     assert _lines(found) == [(0, 0, EXACT), (0, 1, MEASURED), (0, 2, MEASURED), (0, 3, MEASURED)]
 
 
-@pytest.mark.parametrize(("first", "reason"), [(14.6, "charged"), (15.4, "not_in_step_ledger")])
+@pytest.mark.parametrize(("first", "reason"), [(14.6, "charged"), (15, "charged"), (15.4, "not_in_step_ledger")])
 def test_the_larger_part_of_its_time_decides(first: float, reason: str) -> None:
     """Two seconds from `first`; the ledger records from 16 on."""
     found = _found(_requests((0, 17, 18), (0, first, first + 2)), _steps((16, 0), (20, 0)))
@@ -105,3 +105,11 @@ def test_of_a_request_across_the_edge_the_smaller_part_is_not_missed() -> None:
     found = _found(requests, steps, hours=2)
     assert _lines(found) == [(0, 1, EXACT), (1, 0, EXACT), (1, 1, EXACT)]
     assert REASONS[found.reason[0]] == "charged"
+
+
+def test_of_a_request_across_the_edge_the_larger_part_is_missed() -> None:
+    """Three seconds before the edge and one after it; the ledger records on both sides and names no step of it."""
+    edge = HOUR_US // SECOND
+    requests = _requests((0, edge - 3, edge + 1), (0, 10, 11))
+    found = _found(requests, _steps((9, 1), (edge - 0.5, 1), (edge + 2, 1)), hours=2)
+    assert [REASONS[one] for one in found.reason] == ["not_in_step_ledger", "charged"]
