@@ -1,7 +1,8 @@
 """From which instant on may the charges of events have changed since the last settlement?
 
-Who adds charges of events, or forgets whose they are, notes the earliest in the same transaction. A settlement takes the notes first and
-reads events after: what is committed in between is read, and its note stays for the next run, which looks again and finds nothing.
+Who adds charges of events, forgets whose they are, or says anew what a pool was, notes the earliest in the same transaction. A
+settlement takes the notes first and reads events after: what is committed in between is read, and its note stays for the next run,
+which looks again and finds nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ _TAKE = text(
     "SELECT min(since) FROM taken"
 )
 
+FAR = datetime(9999, 12, 31, tzinfo=UTC)
+"""No event is later."""
+_TELL = text("SELECT set_config('tokencogs.changed_since', :since, true)")
+_TAKEN = text(
+    "SELECT CASE WHEN said <> '' THEN least(said::timestamptz, timestamptz '9999-12-31 00:00:00+00') END "
+    "FROM current_setting('tokencogs.changed_since', true) said"
+)
+
 
 def note_lines(connection: Connection, charge_ids: list[str]) -> None:
     """Notes those of these lines of `charges` that are about events."""
@@ -40,4 +49,11 @@ def note_since(connection: Connection, since: datetime) -> None:
 def take(connection: Connection) -> datetime | None:
     """The earliest instant noted, None where nothing was; the notes are gone once the caller's transaction is committed."""
     since: datetime | None = connection.execute(_TAKE).scalar_one()
+    connection.execute(_TELL, {"since": "infinity" if since is None else since.isoformat()})
+    return since
+
+
+def taken(connection: Connection) -> datetime | None:
+    """What this transaction took, FAR for nothing; None where it took no notes, so that anything may have changed."""
+    since: datetime | None = connection.execute(_TAKEN).scalar_one()
     return since

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, insert, text
 
 from accounting.errors import Conflict, InvalidInput, NotFound
+from accounting.ledger.changes import note_since
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
 from accounting.storage import audit, gpu_rates
 from accounting.storage.engine import read_only, transaction
@@ -104,6 +105,7 @@ def record_pool(
         if old == settings:
             return False
         _append(connection, context, pools, asdict(settings), "stated", actor, moment)
+        note_since(connection, settings.effective_from)
         _note(connection, context, moment, actor, "pool.record", settings.pool_id, old, settings)
     return True
 
@@ -116,6 +118,7 @@ def withdraw_pool(engine: Engine, context: TenantContext, pool_id: str, since: d
         if not known:
             raise NotFound(f"pool_id={pool_id!r}: nothing is stated of it from {since.isoformat()} on")
         _append(connection, context, pools, asdict(known[0]), "withdrawn", actor, moment)
+        note_since(connection, since)
         _note(connection, context, moment, actor, "pool.withdraw", pool_id, known[0], None)
 
 

@@ -1,22 +1,24 @@
 """Which hours of a pool are to be settled, or settled anew?
 
 An hour is due when it has a bill and ended a quarter of an hour ago, and its inputs are not those it was settled by: its bill, the pool's
-settings, who served in it, the requests that touch it, and the step ledgers of its replicas.
+settings, who served in it, the requests that touch it, and the step ledgers of its replicas. What the log of a settled hour was is
+noted with it, so that logs are read from the first hour on that may have changed (`changes.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, text
 
+from accounting.ledger.changes import ALWAYS, taken
 from accounting.ledger.settlers.pool_cells import HOUR
-from accounting.ledger.settlers.pool_log import Digest, digests
+from accounting.ledger.settlers.pool_log import NO_LOG, Digest, digests
 from accounting.ledger.settlers.pool_shares import Bill
 from accounting.money import to_line
 from accounting.selfhosted.pool_settings import Membership, PoolSettings, in_force
@@ -25,6 +27,8 @@ from accounting.storage.pool_steps import ledger_hashes
 
 WAIT = timedelta(minutes=15)
 """How long after its end an hour's log is waited for."""
+EARLIEST = timedelta(hours=2)
+"""A request's time at which it came in is at most an hour after what is logged of it, which may be as far into its hour."""
 MOST = 24
 """Hours attributed together at most."""
 
@@ -42,21 +46,21 @@ class Due:
 
     Attributes:
         settled: the row of its last settlement, None where it has none.
-        lacking: see `Digest`. ledgered: a replica has a step ledger of it.
+        log: what the hour's log is. ledgered: a replica has a step ledger of it.
     """
 
     hour: datetime
     bill: Bill
     settings: PoolSettings
     settled: Any | None
-    lacking: bool
+    log: Digest
     ledgered: bool
     inputs_hash: bytes
 
     @property
     def alone(self) -> bool:
         """Attributed by itself: what is filled in depends on its own requests, and a ledger's requests are looked for among them."""
-        return self.lacking or self.ledgered
+        return self.log.lacking or self.ledgered
 
 
 def due_hours(
@@ -73,23 +77,36 @@ def due_hours(
     if not bills:
         return []
     first, until = min(bills), max(bills) + HOUR
-    logs: dict[str, dict[datetime, Digest]] = {}
     settled = {row.hour: row for row in settled_hours(connection, pool, first, until)}
+    since = _changed(connection, bills, settled)
+    logs: dict[str, dict[datetime, Digest]] = {}
     ledgers = ledger_hashes(connection, pool, first, until)
     found = []
     for hour, bill in sorted(bills.items()):
         settings = _settings(stated, hour)
         if settings is None:
             continue
-        if settings.role not in logs:
-            logs[settings.role] = digests(connection, tenant, pool, settings.role, first, until)
-        log = logs[settings.role].get(hour, Digest("0", 0, False))
+        last = settled.get(hour)
+        if last is not None and hour < since:
+            log = Digest(last.log_digest, last.lacking)
+        else:
+            if settings.role not in logs:
+                logs[settings.role] = digests(connection, tenant, pool, settings.role, hour, until)
+            log = logs[settings.role].get(hour, NO_LOG)
         steps = ledgers.get(hour, [])
         hashed = _hash(bill, settings, [one for one in members if _touches(one, hour)], log, steps)
-        last = settled.get(hour)
         if last is None or bytes(last.inputs_hash) != hashed:
-            found.append(Due(hour, bill, settings, last, log.lacking, bool(steps), hashed))
+            found.append(Due(hour, bill, settings, last, log, bool(steps), hashed))
     return found
+
+
+def _changed(connection: Connection, bills: Iterable[datetime], settled: Mapping[datetime, Any]) -> datetime:
+    """The first hour whose log has to be read: not settled yet, settled before its log was noted, or of changed requests."""
+    noted = taken(connection)
+    if noted is None:
+        return min(bills)
+    unknown = [hour for hour in bills if hour not in settled or settled[hour].log_digest is None]
+    return min([max(noted, ALWAYS + EARLIEST) - EARLIEST, *unknown])
 
 
 def runs(due: Sequence[Due]) -> Iterator[list[Due]]:

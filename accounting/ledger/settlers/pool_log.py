@@ -79,8 +79,11 @@ class Digest:
     """What a pool hour's log was. Attributes: text: the same for the same events; lacking: a time or a replica is not logged."""
 
     text: str
-    events: int
     lacking: bool
+
+
+NO_LOG = Digest("0", False)
+"""Of an hour that no request touches."""
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,7 @@ def digests(
     column, replica = _CALLED.get(role, ("deployment", "replica"))
     query = text(_DIGEST.format(column=column, replica=replica))
     asked = {"tenant": tenant, "pool": pool, "since": since, "until": until}
-    return {
-        row.hour: Digest(f"{row.events}:{row.digest}", row.events, row.lacking)
-        for row in connection.execute(query, asked)
-    }
+    return {row.hour: Digest(f"{row.events}:{row.digest}", row.lacking) for row in connection.execute(query, asked)}
 
 
 def read_log(

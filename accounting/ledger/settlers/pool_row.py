@@ -34,6 +34,8 @@ def settled_row(due: Due, owed: HourOwed, late: Amounts, month: Month) -> dict[s
         "policy": due.settings.policy,
         "fluid": owed.fluid,
         "inputs_hash": due.inputs_hash,
+        "log_digest": due.log.text,
+        "lacking": due.log.lacking,
     }
     return row if last is None or not month.closed else row | _closed(last, late)
 

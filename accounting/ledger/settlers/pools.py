@@ -65,7 +65,7 @@ def _settle_run(
     booked = read_booked(connection, context.tenant, pool, since, until)
     bills = {one.hour: one.bill for one in run}
     steps = hour_steps(connection, pool, since) if run[0].ledgered else []
-    found = owed_for([one.hour for one in run], bills, settings, curve, serving, log, run[0].lacking, steps)
+    found = owed_for([one.hour for one in run], bills, settings, curve, serving, log, run[0].log.lacking, steps)
     rows: list[dict[str, Any]] = []
     for due, owed in zip(run, found, strict=True):
         month = month_of(due.hour, closed)

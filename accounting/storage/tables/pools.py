@@ -159,6 +159,8 @@ pool_hours = Table(
     may("variance", MONEY),
     may("unlogged", MONEY),
     must("exact", Integer),
+    may("log_digest"),
+    may("lacking", Boolean),
 )
 
 pool_steps = Table(

@@ -96,6 +96,7 @@ def _stream(rows: list[dict[str, Any]], schema: Any = _SCHEMA) -> bytes:
     ("changes", "field", "value"),
     [
         ({"start_ns": 5}, "start_ns of row 0", 5),
+        ({"start_ns": 4_102_444_800 * 10**9}, "start_ns of row 0", 4_102_444_800 * 10**9),
         ({"start_ns": None}, "start_ns", None),
         ({"duration_ns": -1}, "duration_ns of row 0", -1),
         ({"duration_ns": 86_400_000_000_001}, "duration_ns of row 0", 86_400_000_000_001),
