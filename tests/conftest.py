@@ -27,6 +27,12 @@ from accounting.storage.engine import engine_for
 from accounting.storage.tariffs import seed_list_tariffs
 
 SERVER_NOTE = "server-folder"
+_FORGETFUL = (
+    "ALTER ROLE ALL SET synchronous_commit = off",
+    "ALTER SYSTEM SET autovacuum_naptime = '1h'",
+    "SELECT pg_reload_conf()",
+)
+"""The run's server dies with the run. What must outlast a crash is tested on servers of their own (tests/faults)."""
 
 # Collecting the tests makes 700,000 objects that stay, and nothing to throw away.
 gc.disable()
@@ -115,7 +121,10 @@ def server(run_folder: Path) -> Server:
             folder = tempfile.mkdtemp(prefix="tokencogs-tests-", dir="/var/tmp")
             Path(folder).chmod(0o755)  # the server's own user must reach it
             note.write_text(folder)
-    return Server(make_url(embedded.attach(Path(note.read_text())).superuser_url))
+        running = Server(make_url(embedded.attach(Path(note.read_text())).superuser_url))
+        for statement in _FORGETFUL:
+            running.admin(statement)
+    return running
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
