@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN
 from accounting.selfhosted.ledger_cover import Covered
@@ -12,6 +16,7 @@ from accounting.selfhosted.pool import HOUR_US, Cells, Pool
 from accounting.selfhosted.reasons import EXACT, MEASURED, REASONS
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.shares import Attribution
+from tests.accounting.selfhosted.test_conservation import HOURS, START, as_requests, conserved, pools, rows
 from tests.accounting.selfhosted.worked import CURVE
 
 SECOND = 1_000_000
@@ -113,3 +118,71 @@ def test_of_a_request_across_the_edge_the_larger_part_is_missed() -> None:
     requests = _requests((0, edge - 3, edge + 1), (0, 10, 11))
     found = _found(requests, _steps((9, 1), (edge - 0.5, 1), (edge + 2, 1)), hours=2)
     assert [REASONS[one] for one in found.reason] == ["not_in_step_ledger", "charged"]
+
+
+drawn_steps = st.lists(
+    st.tuples(
+        st.integers(0, 3),  # Replica; 3 has no bill.
+        st.integers(-HOUR_US // 60, HOURS * HOUR_US),  # Began.
+        st.integers(0, 2_000_000),  # Microseconds measured.
+        st.booleans(),  # Memory kept a request out.
+        st.lists(
+            st.tuples(
+                st.integers(0, 11), st.integers(1, 2_000), st.integers(0, 30_000), st.booleans(), st.integers(0, 9)
+            ),
+            max_size=4,
+        ),
+    ),
+    max_size=12,
+)
+
+
+def _any_ledger(
+    log: list[tuple[Any, ...]], taken: list[tuple[Any, ...]], pool: Pool, replicas: int, policy: Any, bills: list[int]
+) -> None:
+    """Requests are those of the log; a part of another one is left out."""
+    requests = as_requests(log, known_replicas=False)
+    parts = [(at, *part) for at, step in enumerate(taken) for part in step[4] if part[0] < len(log)]
+    columns = [np.array([part[at] for part in parts], np.int64) for at in range(6)]
+    steps = Steps(
+        replica=np.array([step[0] for step in taken], np.int64),
+        started_at=np.array([START + step[1] for step in taken], np.int64),
+        seconds=np.array([step[2] / 1e6 for step in taken], np.float64),
+        kv_blocked=np.array([step[3] for step in taken], np.bool_),
+        step=columns[0],
+        request=columns[1],
+        new_tokens=columns[2],
+        past_tokens=columns[3],
+        prompt=columns[4].astype(np.bool_),
+        held=columns[5].astype(np.float64),
+    )
+    cells = Cells.of_hours([START + hour * HOUR_US for hour in range(HOURS)], replicas)
+    found = attribute_steps(CURVE, pool, requests, cells, steps, policy)
+    conserved(found, requests, bills)
+    lines = found.lines
+    assert len(set(zip(lines.hour.tolist(), lines.row.tolist(), strict=True))) == len(lines)
+    named = {(int(steps.request[at]), int(steps.step[at])) for at in range(len(parts))}
+    for hour, row, quality in _lines(found):
+        if quality == EXACT:
+            low = START + hour * HOUR_US
+            assert any(one == row and low <= steps.started_at[step] < low + HOUR_US for one, step in named)
+    if pool.outside == "flag" and found.variance_ps is not None:
+        inside = (steps.started_at >= START) & (steps.started_at < START + HOURS * HOUR_US) & (steps.replica < replicas)
+        exact = lines.share_ps[lines.quality == EXACT].sum() + found.variance_ps.sum()
+        assert exact == pytest.approx(steps.seconds[inside].sum() * 1e12, abs=100 * (len(lines) + HOURS))
+
+
+any_ledger = given(
+    rows,
+    drawn_steps,
+    pools,
+    st.integers(1, 3),
+    st.sampled_from(["switch", "equal"]),
+    st.lists(st.integers(0, 10**20), min_size=HOURS, max_size=HOURS),
+)
+test_with_a_ledger_shares_gap_and_idle_are_the_bill_and_shares_and_variance_the_measured_time = settings(
+    max_examples=60, deadline=None
+)(any_ledger(_any_ledger))
+test_the_same_ten_thousand_times = pytest.mark.slow(
+    settings(max_examples=10_000, deadline=None)(any_ledger(_any_ledger))
+)
