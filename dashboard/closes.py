@@ -13,8 +13,9 @@ ACCEPTABLE = {
     "unpriced": "calls without a price",
     "pending_settlement": "calls that wait for a pool's bill",
     "exceptions": "open exceptions",
+    "no_charges": "nothing charged",
 }
-"""What may be left open in a month that is closed, where whoever closes it says so."""
+"""What a close is refused for, unless whoever closes the month says so."""
 _CLOSED = (
     {"name": "month", "kind": "text"},
     {"name": "closed_at", "kind": "moment"},
@@ -67,10 +68,18 @@ def _closed(answer: Answer) -> None:
 
 def _lines(month: dict[str, Any]) -> list[dict[str, Any]]:
     """A line a currency; a month without any charge has one too."""
-    left = ", ".join(f"{ACCEPTABLE[name]}: {month['coverage'].get(name, 0)}" for name in month["accepted"])
-    named = {**_monthly(month), "left_open": left or "nothing"}
+    named = {
+        **_monthly(month),
+        "left_open": ", ".join(_accepted(name, month) for name in month["accepted"]) or "nothing",
+    }
     totals: dict[str, dict[str, str]] = month["totals"]
     return [{**named, "billing_currency": currency, **sums} for currency, sums in totals.items()] or [named]
+
+
+def _accepted(name: str, month: dict[str, Any]) -> str:
+    """With the number of what was left open; that nothing was charged has none."""
+    count = "" if name == "no_charges" else f": {month['coverage'].get(name, 0)}"
+    return ACCEPTABLE[name] + count
 
 
 def _monthly(row: dict[str, Any]) -> dict[str, Any]:
