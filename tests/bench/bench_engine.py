@@ -7,8 +7,8 @@ first token; achieved bandwidth is (streamed weights + keys and values read) / s
 
 Peers: transformers' `generate_batch` runs in this environment, where it is a test dependency; others run where
 TOKENCOGS_BENCH_PEERS names interpreters that have them ("vllm=/path/to/python"), made by tests/bench/peers/make_peers.sh. A peer
-that isn't there has no line; NAME needs a NAME_peer.py beside the others, and llama.cpp has none yet. TOKENCOGS_BENCH_CELLS
-("1x512 8x2048") and TOKENCOGS_BENCH_ROUNDS narrow a run.
+that isn't there has no line; NAME (vllm, llama_cpp) needs a NAME_peer.py beside the others; "transformers="
+leaves that one out. TOKENCOGS_BENCH_CELLS ("1x512 8x2048") and TOKENCOGS_BENCH_ROUNDS narrow a run.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _interpreters() -> dict[str, str]:
     named = dict(part.split("=", 1) for part in os.environ.get("TOKENCOGS_BENCH_PEERS", "").split())
     if "transformers" not in named and importlib.util.find_spec("transformers"):
         named["transformers"] = sys.executable
-    return {"tokencogs": sys.executable, **named}
+    return {"tokencogs": sys.executable, **{name: python for name, python in named.items() if python}}
 
 
 def _cell(text: str) -> tuple[int, int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 
-from tests.bench.bench_engine import _figures
+from tests.bench.bench_engine import _figures, _interpreters
 
 
 def answers(step: float, prefill: float = 1.0, others: float = 0.0) -> list[dict[str, Any]]:
@@ -47,3 +48,8 @@ def test_a_contaminated_round_counts_only_where_there_is_no_other() -> None:
     assert _figures(1, 512, quiet)["tokencogs"]["decode_tok_s"] == 10.0  # type: ignore[index]
     loud = {"tokencogs": answers(0.05, others=0.06)}
     assert _figures(1, 512, loud)["tokencogs"]["contaminated"] is True  # type: ignore[index]
+
+
+def test_a_peer_without_an_interpreter_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKENCOGS_BENCH_PEERS", "transformers= vllm=/peers/python")
+    assert _interpreters() == {"tokencogs": sys.executable, "vllm": "/peers/python"}
