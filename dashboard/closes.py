@@ -78,8 +78,9 @@ def _lines(month: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _accepted(name: str, month: dict[str, Any]) -> str:
     """With the number of what was left open; that nothing was charged has none."""
-    count = "" if name == "no_charges" else f": {month['coverage'].get(name, 0)}"
-    return ACCEPTABLE[name] + count
+    if name == "no_charges":
+        return ACCEPTABLE[name]
+    return f"{ACCEPTABLE[name]}: {month['coverage'].get(name, 0)}"
 
 
 def _monthly(row: dict[str, Any]) -> dict[str, Any]:
