@@ -79,10 +79,6 @@ class Sequence:
         return table
 
     @property
-    def output_token_ids(self) -> list[int]:
-        return self.token_ids[self.num_prompt_tokens :]
-
-    @property
     def max_tokens_total(self) -> int:
         """Prompt and output at most."""
         return self.num_prompt_tokens + self.params.max_tokens
