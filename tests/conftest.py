@@ -29,6 +29,7 @@ from accounting.storage.tariffs import seed_list_tariffs
 SERVER_NOTE = "server-folder"
 _FORGETFUL = (
     "ALTER ROLE ALL SET synchronous_commit = off",
+    "ALTER ROLE ALL SET wal_compression = off",
     "ALTER SYSTEM SET autovacuum_naptime = '1h'",
     "SELECT pg_reload_conf()",
 )
