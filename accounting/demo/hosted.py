@@ -52,6 +52,9 @@ def serve(traffic: Traffic, curve: Curve | None) -> Traffic:
         return traffic
     failed = traffic.status[rows] == ERROR
     done, _ = complete_times(curve, product.ENGINE, _requests(traffic, rows, failed), 1)
+    # On a slow curve the day's last may not be answered before the machine goes: the provider answers these.
+    kept = failed | (done.completed_at <= traffic.occurred_at[rows] // DAY * DAY + _end_of_day())
+    rows, failed, done = rows[kept], failed[kept], done.take(np.flatnonzero(kept))
     first, took, model, reasoning = (
         column.copy() for column in (traffic.first_token_at, traffic.took, traffic.model, traffic.reasoning)
     )
@@ -70,13 +73,17 @@ def _asked(traffic: Traffic) -> Bools:
 
 
 def _up(traffic: Traffic) -> Bools:
-    begin = product.UP_FROM.hour * 3_600 * SECOND
-    end = begin + (product.UP_HOURS * 60 - _LAST_MINUTES) * 60 * SECOND
+    begin, end = product.UP_FROM.hour * 3_600 * SECOND, _end_of_day() - _LAST_MINUTES * 60 * SECOND
     of_day = traffic.occurred_at % DAY
     # 1970 began on a Thursday, three days after a Monday.
     weekday = (traffic.occurred_at // DAY + 3) % 7
     up: Bools = (of_day >= begin) & (of_day < end) & (weekday < _SATURDAY)
     return up
+
+
+def _end_of_day() -> int:
+    """When the machine goes, microseconds from midnight."""
+    return (product.UP_FROM.hour + product.UP_HOURS) * 3_600 * SECOND
 
 
 def _measured(traffic: Traffic, domain: Domain) -> Bools:

@@ -127,6 +127,18 @@ def test_the_pool_is_busy_a_third_of_its_hours_and_has_batches_at_times() -> Non
     assert running.max() >= 5
 
 
+def test_on_a_curve_too_slow_for_the_day_the_provider_answers_what_the_pool_can_not() -> None:
+    file = json.loads(measured())
+    file["parameters"] = {
+        name: value * (1 if name.startswith("experts") else 40) for name, value in file["parameters"].items()
+    }
+    usual, slow = (workload.make(MONTH, 20_000, 1, curve).traffic for curve in (None, load_curve(json.dumps(file))))
+    hosted = slow.model == product.HOSTED
+    assert 0 < hosted.sum() < (usual.model == product.HOSTED).sum() - 100
+    ends = (slow.occurred_at + slow.took)[hosted]
+    assert np.array_equal(ends // 86_400_000_000, slow.occurred_at[hosted] // 86_400_000_000)
+
+
 def test_the_curve_says_that_it_is_a_cpu_measurement_of_a_scaled_model() -> None:
     source = json.loads(measured())["source"]
     assert source["note"].startswith("CPU measurement of a scaled model")
