@@ -61,7 +61,7 @@ class OtherSources:
         ]
         for one in others:
             low, high = _overlap(row, one.tariff)
-            if low < high and not any(_shadows(other, one) for other in others):
+            if low < high and not any(_shadows(other, one, low, high) for other in others):
                 found += _differences(row, one, low, high)
         return found
 
@@ -77,11 +77,12 @@ def _comparable(row: Tariff, other: Tariff) -> bool:
     return hours and row.decided_by == other.decided_by and min_input(other) <= min_input(row)
 
 
-def _shadows(other: HeldRow, one: HeldRow) -> bool:
-    """Whether a higher threshold of the same source is reached first."""
+def _shadows(other: HeldRow, one: HeldRow, low: datetime, high: datetime) -> bool:
+    """Whether a higher threshold of the same source is reached first, all the time from `low` to `high`."""
     same = (other.list_source, other.tariff.model) == (one.list_source, one.tariff.model)
-    low, high = _overlap(other.tariff, one.tariff)
-    return same and min_input(other.tariff) > min_input(one.tariff) and low < high
+    row = other.tariff
+    all_the_time = (row.effective_from or _EARLIEST) <= low and high <= (row.effective_until or _LATEST)
+    return same and min_input(row) > min_input(one.tariff) and all_the_time
 
 
 def _overlap(row: Tariff, other: Tariff) -> tuple[datetime, datetime]:

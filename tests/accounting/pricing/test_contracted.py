@@ -11,7 +11,7 @@ from accounting.errors import PriceBookError
 from accounting.money import format_minor
 from accounting.pricing.book import PriceBook
 from accounting.pricing.contract import Contract, PriceRule, Scope
-from accounting.pricing.contracted import contracted_rows, unmet_rules
+from accounting.pricing.contracted import bound_rules, contracted_rows, unmet_rules
 from accounting.pricing.layers import rate_layers
 from accounting.pricing.rate import Rated
 from accounting.pricing.reasons import REASONS
@@ -177,3 +177,13 @@ def test_statements_of_two_tenants_are_refused() -> None:
 def test_a_rule_for_a_model_that_is_not_listed_is_told_to_whoever_approves_it() -> None:
     agreed = contract(rule("discount", "0.1", models="m-9"), rule("cap", "1", models="m-latest"))
     assert unmet_rules([agreed], [LIST], NAMES) == ["rule discount of c: s lists no model 'm-9'"]
+
+
+def test_a_rule_that_changes_no_price_makes_no_row() -> None:
+    cap = rule("cap", "50", token_classes="output")
+    assert contracted_rows([LIST], NAMES, [contract(cap)])[0] == [LIST]
+
+
+def test_a_rule_that_begins_as_its_contract_ends_never_holds() -> None:
+    late = PriceRule("late", "discount", Scope(), "0.5", effective_from=APRIL)
+    assert bound_rules([contract(late)], NAMES) == []

@@ -149,3 +149,15 @@ def test_no_list_price_of_today_would_be_refused_beside_the_others() -> None:
         except InvalidInput as error:
             refused.append(str(error))
     assert refused == []
+
+
+def test_a_seller_that_nobody_knows_is_measured_by_the_middle_of_all_prices() -> None:
+    """0.001, 1 and 1,000 are listed: 2 is twice the middle one, 1,000 is a thousand times it."""
+    listed = [
+        Tariff(seller=f"s{price}", model="x", prices={"uncached_input": price * 1_000_000}, source="a")
+        for price in (1, 1_000, 1_000_000)
+    ]
+    entry = {"seller": "new", "model": "y", "uncached_input": "2"}
+    assert tariff_from_entry(entry, listed).prices == {"uncached_input": 2_000_000_000}
+    with pytest.raises(InvalidInput, match="1,000 times or more above 1 of s1000/x"):
+        tariff_from_entry(entry | {"uncached_input": "1000"}, listed)

@@ -129,3 +129,33 @@ def test_above_a_threshold_the_row_is_compared_with_the_one_that_holds_there() -
     assert [(one.other_price, one.price) for one in sources.disagree(row, "litellm")] == [
         (4_000_000_000, 2_000_000_000)
     ]
+
+
+@pytest.mark.parametrize(
+    ("since", "others"),
+    [(JAN, [4]), (MAR, [2]), (FEB, [2, 4])],
+)
+def test_a_threshold_that_is_over_hides_the_price_below_it_no_more(since: datetime, others: list[int]) -> None:
+    """4 above 200,000 from January to March, else 2: what is stated from February on is compared with both."""
+    above = replace(ROW, above_input_tokens=200_000, prices={"output": 4_000_000_000}, effective_from=JAN)
+    held = [_held(ROW, "genai-prices"), _held(replace(above, effective_until=MAR), "genai-prices")]
+    sources = OtherSources(held, known_names([NAMES[0].alias]), {})
+    until = MAR if since == JAN else None
+    row = replace(DEAR, above_input_tokens=272_000, effective_from=since, effective_until=until)
+    assert sorted(one.other_price // 10**9 for one in sources.disagree(row, "litellm")) == others
+
+
+def test_a_later_source_is_silent_from_the_first_ones_first_instant_on() -> None:
+    first, other = replace(ROW, effective_from=MAR), replace(DEAR, model="acme/m", effective_from=MAR)
+    assert _listed(_held(first, "genai-prices"), _held(other, "litellm")) == [("m", 2, MAR, None)]
+
+
+def test_of_two_models_that_mean_one_the_one_of_its_name_serves() -> None:
+    names = [*NAMES[:1], HeldName(Alias("acme", "a", "m", "x"), "genai-prices")]
+    first = _held(replace(ROW, effective_from=MAR), "genai-prices")
+    short = _held(replace(DEAR, model="a", effective_from=JAN), "litellm")
+    named = _held(replace(DEAR, prices={"output": 9_000_000_000}, effective_from=JAN), "litellm")
+    rows, _ = in_force([first, short, named], names)
+    assert sorted(
+        (row.prices["output"] // 10**9, row.effective_until) for row in rows if row.effective_from == JAN
+    ) == [(9, MAR)]

@@ -69,3 +69,15 @@ def test_a_row_under_a_later_one_is_refused_by_name() -> None:
 def test_two_rows_for_the_same_requests_in_one_file_are_refused() -> None:
     with pytest.raises(Conflict, match="stands more than once"):
         succeed([], [TWO, THREE], JAN, whole=False)
+
+
+def test_a_row_may_end_where_a_later_one_begins() -> None:
+    found = succeed(
+        [replace(TWO, effective_from=MAR)], [replace(THREE, effective_from=JAN, effective_until=MAR)], APR, whole=False
+    )
+    assert found.counts == {"new": 1, "ended": 0, "withdrawn": 0, "unchanged": 0}
+
+
+def test_a_row_that_ended_where_another_begins_is_not_ended_again() -> None:
+    found = succeed([replace(TWO, effective_from=JAN, effective_until=FEB)], [THREE], FEB, whole=True)
+    assert found.counts == {"new": 1, "ended": 0, "withdrawn": 0, "unchanged": 0}

@@ -106,3 +106,8 @@ def test_every_uplift_of_openai_is_one_that_litellm_states_and_none_is_missing()
         if model in listed and entry.get(f"regional_processing_uplift_multiplier_{region}") == 1.1
     }
     assert {(one.model, one.region) for one in stated_uplifts() if one.seller == "openai"} == stated
+
+
+def test_a_row_that_ends_as_the_uplift_begins_has_none() -> None:
+    row = Tariff(seller="s", model="m", prices=PRICES, effective_until=MARCH)
+    assert uplifted([row], [uplift()]) == [row]

@@ -81,3 +81,9 @@ def test_a_contract_month_begins_on_the_contracts_day() -> None:
         "2026-03-31": "2026-03-31",
     }
     assert {day: period_of(contract, tier, datetime.fromisoformat(f"{day}T12:00:00Z")) for day in days} == days
+
+
+def test_below_the_first_step_the_contracted_price_holds() -> None:
+    tier = VolumeTier("t", Scope(), None, (VolumeStep(15, "discount", "0.5"),))
+    assert scheduled(tier.steps, 14, 84, 1_000_000) == 84
+    assert apply_tier(tier, [_cell("a", 14)]) == []

@@ -57,6 +57,11 @@ def test_a_threshold_keeps_the_prices_below_it_that_it_does_not_state() -> None:
     assert above.prices == {"cache_read": 300_000_000, "output": 15_000_000_000, "uncached_input": 6_000_000_000}
 
 
+def test_a_threshold_above_which_nothing_changes_is_no_row() -> None:
+    statement = _read(m={"input_cost_per_token": 3e-06, "input_cost_per_token_above_200k_tokens": 3e-06})
+    assert [row.above_input_tokens for row in statement.rows] == [0]
+
+
 def test_a_tier_holds_only_what_its_own_keys_state() -> None:
     statement = _read(
         m={
