@@ -10,6 +10,7 @@ from accounting.pricing import reasons
 from accounting.pricing.book import PriceBook
 from accounting.pricing.layout import Ints
 from accounting.pricing.leaves import WHOLE_COLUMNS
+from accounting.pricing.memory import empty
 
 COUNT_LIMIT = 1 << 50
 """Counts of one event stay below it; sums of all columns of an event are then far below an int64's end."""
@@ -22,11 +23,13 @@ class Answer:
     """Columns of the answer for all n events, filled block by block; see `rate.Rated`."""
 
     def __init__(self, size: int) -> None:
-        self.sku_index = np.empty(size, np.int32)
-        self.sku_price_id = np.empty(size, np.int64)
-        self.cost = np.empty(size, np.int64)
-        self.reason = np.zeros(size, np.uint8)
-        self.currency = np.zeros(size, np.int8)
+        self.sku_index = empty(size, np.int32)
+        self.sku_price_id = empty(size, np.int64)
+        self.cost = empty(size, np.int64)
+        self.reason = empty(size, np.uint8)
+        self.currency = empty(size, np.int8)
+        self.reason[:] = 0
+        self.currency[:] = 0
 
 
 class Buffers:

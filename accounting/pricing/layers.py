@@ -11,6 +11,7 @@ import pyarrow as pa
 from accounting.pricing.book import PriceBook
 from accounting.pricing.layout import Ints
 from accounting.pricing.match import Codes32
+from accounting.pricing.memory import empty
 from accounting.pricing.planned import rate_planned
 from accounting.pricing.rate import Rated, RateInput, matcher_of, rate, rated_of
 
@@ -27,7 +28,7 @@ def rate_layers(list_book: PriceBook, contract_book: PriceBook | None, inp: Rate
     if contract_book.list_fingerprint != list_book.list_fingerprint:
         contracted, listed = rate(contract_book, inp), rate(list_book, inp)
         return _beside(contracted, listed, np.arange(len(inp.occurred_at)), list_book, contract_book)
-    plan: npt.NDArray[np.int32] = np.empty(len(inp.occurred_at), np.int32)
+    plan = empty(len(inp.occurred_at), np.int32)
     matcher = matcher_of(contract_book, inp)
 
     def remembered(rows: slice, code: Codes32) -> Codes32:
@@ -47,12 +48,13 @@ def rate_layers(list_book: PriceBook, contract_book: PriceBook | None, inp: Rate
 def _rated_at(book: PriceBook, inp: RateInput, places: Ints, plan: npt.NDArray[np.int32]) -> Rated:
     """Some of the events, whose place in the book's plan is known."""
     known = None if inp.cache_read_known is None else inp.cache_read_known[places]
-    # One piece, as the system gives large ones faster.
-    memory: Ints = np.empty((len(inp.quantities), places.size), np.int64)
-    columns = zip(inp.quantities.items(), memory, strict=True)
-    quantities = {name: column.take(places, out=counts, mode="clip") for (name, column), counts in columns}
-    answer = rate_planned(book, lambda rows, _: plan[rows], inp.occurred_at.take(places), quantities, known)
+    quantities = {name: _take(column, places) for name, column in inp.quantities.items()}
+    answer = rate_planned(book, lambda rows, _: plan[rows], _take(inp.occurred_at, places), quantities, known)
     return rated_of(book, answer, pa.DictionaryArray.from_arrays(pa.array([], pa.int8()), pa.array([], pa.string())))
+
+
+def _take(column: Ints, places: Ints) -> Ints:
+    return column.take(places, out=empty(places.size, np.int64), mode="clip")
 
 
 def _beside(contracted: Rated, listed: Rated, places: Ints, list_book: PriceBook, book: PriceBook) -> Rated:

@@ -17,6 +17,7 @@ from accounting.usage.classes import USAGE_COLUMNS
 GeneralPath = Callable[[PriceBook, PlanRows, Ints, Mapping[str, Ints], Flags | None], Answer]
 
 _BLOCK = 1 << 15
+_COLUMNS = ("sku_index", "sku_price_id", "cost", "reason", "currency")
 _NO_COUNTS: Ints = np.empty(0, np.int64)
 _NO_FLAGS: Flags = np.empty(0, np.bool_)
 
@@ -46,11 +47,7 @@ def rate_events(
             tuple(column[rows] for column in columns),
             known[rows],
             *tables,
-            answer.sku_index[rows],
-            answer.sku_price_id[rows],
-            answer.cost[rows],
-            answer.reason[rows],
-            answer.currency[rows],
+            tuple(getattr(answer, name)[rows] for name in _COLUMNS),
             place,
         )
         if found:

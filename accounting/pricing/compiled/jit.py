@@ -32,6 +32,12 @@ def compiled(*signature: object) -> Callable[[Callable[Args, Result]], Callable[
     return apply
 
 
+def step(function: Callable[Args, Result]) -> Callable[Args, Result]:
+    """A part of the kernels of its own file, compiled with each of them for the arguments that it gets there."""
+    made: Callable[Args, Result] = numba.njit(**_OPTIONS)(function)
+    return made
+
+
 def column(kind: object) -> object:
     """Type of a contiguous array that is only read, which a writable one may stand for."""
     return types.Array(kind, 1, "C", readonly=True)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from accounting.pricing.compiled.names_kernel import ENTRY, FIRST_ROW, HASH, LONG, encode_names
 from accounting.pricing.compiled.tables import read_only
 from accounting.pricing.compiled.text import shift_of, slots_for
+from accounting.pricing.memory import empty
 
 Array = npt.NDArray[Any]
 Combination = tuple[str | None, ...]
@@ -38,7 +39,7 @@ def combinations(columns: Sequence[pa.Array]) -> tuple[npt.NDArray[np.int32], li
     validity = tier.buffers()[0] if tier.null_count else None
     valid = np.empty(0, np.uint8) if validity is None else np.frombuffer(validity, np.uint8)
     texts = (*_text(provider), *_text(model), *_text(tier), read_only(valid), tier.offset)
-    codes, entries = np.empty(count, np.int32), np.empty(_ENTRIES * ENTRY, np.uint64)
+    codes, entries = empty(count, np.int32), np.empty(_ENTRIES * ENTRY, np.uint64)
     row, known, patience = 0, 0, _PATIENCE * count
     slots = slots_for(entries, known, ENTRY, HASH)
     while True:

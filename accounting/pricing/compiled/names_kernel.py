@@ -29,6 +29,10 @@ SHORT = 16
 LONG = 64
 """Most bytes of a model's name in its vector."""
 
+_ROWS = 64
+_TEXTS = np.uint64(0b11111)
+"""Of the upper eight words of an entry those that are the combination: provider, tier, lengths."""
+
 _BYTE, _WORD = ir.IntType(8), ir.IntType(64)
 _FACTORS = (
     0x9E3779B97F4A7C15,
@@ -116,18 +120,18 @@ def _mixed(_context: Any, first: Any, second: Any, third: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _unlike(_context: Any, vector: Any, words: Any, at: Any) -> Any:
-    """Which words of a vector are not what lies in an array from a place on, as bits."""
+def _unlike(_context: Any, words: Any, at: Any, others: Any, other_at: Any) -> Any:
+    """Which of the eight words from a place on are not those of another array from another place on, as bits."""
 
     def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        size = signature.args[0].size
-        known = builder.load(_place(context, builder, signature.args[1], values[1], values[2], size))
-        known.align = 8
-        wide = ir.VectorType(_WORD, size // 8)
-        unlike = builder.icmp_unsigned("!=", builder.bitcast(values[0], wide), builder.bitcast(known, wide))
-        return builder.zext(builder.bitcast(unlike, ir.IntType(size // 8)), _WORD)
+        wide, loaded = ir.VectorType(_WORD, 8), []
+        for array in (0, 2):
+            place = _place(context, builder, signature.args[array], values[array], values[array + 1], 64)
+            loaded.append(builder.load(builder.bitcast(place, wide.as_pointer())))
+            loaded[-1].align = 8
+        return builder.zext(builder.bitcast(builder.icmp_unsigned("!=", *loaded), _BYTE), _WORD)
 
-    return types.uint64(vector, words, at), build
+    return types.uint64(words, at, others, other_at), build
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -183,78 +187,84 @@ def _kernel(  # noqa: PLR0912, PLR0915 - a call for each row would cost more tha
     known, shift = np.uint64(count), np.uint64(spare_bits)
     provider_size, model_size, tier_size = np.uint64(provider.size), np.uint64(model.size), np.uint64(tier.size)
     has_nulls = tier_valid.size > 0
-    for at in range(start, codes.size):
-        row = np.uint64(at)
-        low = np.uint64(provider_offsets[row])
-        provider_length = np.uint64(provider_offsets[row + one]) - low
-        provider_text = (
-            _short(provider, low, provider_length)
-            if low + short <= provider_size
-            else _short(provider_end, low + long - provider_size, provider_length)
-        )
-        low = np.uint64(tier_offsets[row])
-        within = np.uint64(tier_offsets[row + one]) - low
-        tier_length = within
-        if has_nulls:
-            bit = np.uint64(tier_valid_from) + row
-            present = np.uint64(tier_valid[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7))) & one
-            within = within * present
-            tier_length = within | ((present - one) & np.uint64(255))
-        tier_text = (
-            _short(tier, low, within) if low + short <= tier_size else _short(tier_end, low + long - tier_size, within)
-        )
-        if provider_length > short or within > short:
-            return at, int(known), -1  # To be looked up column by column.
-        low = np.uint64(model_offsets[row])
-        length = np.uint64(model_offsets[row + one]) - low
-        model_text = (
-            _long(model, low, min(length, long))
-            if low + long <= model_size
-            else _long(model_end, low + long - model_size, length)
-        )
-        lengths = length << np.uint64(16) | provider_length << np.uint64(8) | tier_length
-        mixed = _mixed(model_text, provider_text, tier_text) + lengths * np.uint64(0x8EBC6AF09C88C6E3)
-        is_long = length > long
-        if is_long:
-            for place in range(LONG, length, 8):
-                word = _word(model, low + min(np.uint64(place), length - eight))
-                mixed = (mixed ^ (mixed >> np.uint64(29)) ^ word) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed >>= np.uint64(32)  # Only the upper bits of products depend on all bits of the factors.
-        slot = mixed >> shift
-        while True:
-            code = np.int64(slots[slot])
-            if code < 0:
-                if known == capacity:
-                    return at, int(known), patience
-                slots[slot] = known
-                entry = known * np.uint64(ENTRY)
-                _keep(model_text, entries, entry)
-                _keep(provider_text, entries, entry + eight)
-                _keep(tier_text, entries, entry + np.uint64(10))
-                for place, value in enumerate((lengths, low, row, mixed)):
-                    entries[entry + np.uint64(LENGTHS + place)] = value
-                codes[row] = known
-                known += one
-                break
-            entry = np.uint64(code) * np.uint64(ENTRY)
-            differs = (
-                _unlike(model_text, entries, entry)
-                | _unlike(provider_text, entries, entry + eight)
-                | _unlike(tier_text, entries, entry + np.uint64(10))
-                | (lengths ^ entries[entry + np.uint64(LENGTHS)])
+    made = np.empty(_ROWS * ENTRY, np.uint64)
+    for begin in range(start, codes.size, _ROWS):
+        end = min(begin + _ROWS, codes.size)
+        for at in range(begin, end):
+            row = np.uint64(at)
+            low = np.uint64(provider_offsets[row])
+            provider_length = np.uint64(provider_offsets[row + one]) - low
+            provider_text = (
+                _short(provider, low, provider_length)
+                if low + short <= provider_size
+                else _short(provider_end, low + long - provider_size, provider_length)
             )
-            if is_long and differs == 0:
-                first = entries[entry + np.uint64(MODEL_AT)]
+            low = np.uint64(tier_offsets[row])
+            within = np.uint64(tier_offsets[row + one]) - low
+            tier_length = within
+            if has_nulls:
+                bit = np.uint64(tier_valid_from) + row
+                present = np.uint64(tier_valid[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7))) & one
+                within = within * present
+                tier_length = within | ((present - one) & np.uint64(255))
+            tier_text = (
+                _short(tier, low, within)
+                if low + short <= tier_size
+                else _short(tier_end, low + long - tier_size, within)
+            )
+            if provider_length > short or within > short:
+                return at, int(known), -1  # To be looked up column by column.
+            low = np.uint64(model_offsets[row])
+            length = np.uint64(model_offsets[row + one]) - low
+            model_text = (
+                _long(model, low, min(length, long))
+                if low + long <= model_size
+                else _long(model_end, low + long - model_size, length)
+            )
+            lengths = length << np.uint64(16) | provider_length << np.uint64(8) | tier_length
+            mixed = _mixed(model_text, provider_text, tier_text) + lengths * np.uint64(0x8EBC6AF09C88C6E3)
+            if length > long:
                 for place in range(LONG, length, 8):
-                    further = min(np.uint64(place), length - eight)
-                    differs |= _word(model, low + further) ^ _word(model, first + further)
-            if differs == 0:
-                codes[row] = code
-                break
-            patience -= 1
-            if patience < 0:
-                return at, int(known), patience
-            slot = (slot + one) & mask
+                    word = _word(model, low + min(np.uint64(place), length - eight))
+                    mixed = (mixed ^ (mixed >> np.uint64(29)) ^ word) * np.uint64(0xBF58476D1CE4E5B9)
+            own = np.uint64((at - begin) * ENTRY)
+            _keep(model_text, made, own)
+            _keep(provider_text, made, own + eight)
+            _keep(tier_text, made, own + np.uint64(10))
+            made[own + np.uint64(LENGTHS)], made[own + np.uint64(MODEL_AT)] = lengths, low
+            # Only the upper bits of products depend on all bits of the factors.
+            made[own + np.uint64(FIRST_ROW)], made[own + np.uint64(HASH)] = row, mixed >> np.uint64(32)
+        for at in range(begin, end):
+            own = np.uint64((at - begin) * ENTRY)
+            length, low = made[own + np.uint64(LENGTHS)] >> np.uint64(16), made[own + np.uint64(MODEL_AT)]
+            slot = made[own + np.uint64(HASH)] >> shift
+            while True:
+                code = np.int64(slots[slot])
+                if code < 0:
+                    if known == capacity:
+                        return at, int(known), patience
+                    slots[slot] = known
+                    for place in range(ENTRY):
+                        entries[known * np.uint64(ENTRY) + np.uint64(place)] = made[own + np.uint64(place)]
+                    codes[at] = known
+                    known += one
+                    break
+                entry = np.uint64(code) * np.uint64(ENTRY)
+                differs = (
+                    _unlike(made, own, entries, entry) | _unlike(made, own + eight, entries, entry + eight) & _TEXTS
+                )
+                if length > long and differs == 0:
+                    first = entries[entry + np.uint64(MODEL_AT)]
+                    for place in range(LONG, length, 8):
+                        further = min(np.uint64(place), length - eight)
+                        differs |= _word(model, low + further) ^ _word(model, first + further)
+                if differs == 0:
+                    codes[at] = code
+                    break
+                patience -= 1
+                if patience < 0:
+                    return at, int(known), patience
+                slot = (slot + one) & mask
     return codes.size, int(known), patience
 
 

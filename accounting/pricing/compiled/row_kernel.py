@@ -1,7 +1,10 @@
-"""What does each plain event cost, and which events are not plain? One pass over a block, a few hundred events at a time.
+"""What does each plain event cost, and which events are not plain? One pass over a block, a few thousand events at a time.
 
 Plain is an event whose names and date have no price, or whose counts are possible, consistent, priced and surely below the limit.
 All others are listed for the general path, so that no rule on refusals stands here a second time.
+
+Each step is a short loop over one or two columns, so that it is done in registers; a column with few counts is looked at 64 events at
+a time. What is rare is flagged on the way and done for the flagged events alone.
 """
 
 from __future__ import annotations
@@ -9,9 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
+from numba.extending import intrinsic
 
-from accounting.pricing.compiled.jit import column, compiled
+from accounting.pricing.compiled.jit import column, compiled, step
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,11 +26,153 @@ if TYPE_CHECKING:
 COLUMNS = 17
 IS_INPUT, IS_PART, IS_UNIT, IS_MEMO = 1, 2, 4, 8
 """Kinds of a usage column."""
+CURRENCY_FROM, REASON_FROM, FLAGS_FROM, TRAIT_FROM = 32, 40, 48, 50
+"""Bits of the second word of a position's facts, above its row: currency, reason, and traits where they stand among an event's flags."""
 
 _LOOK, _OTHER = 1, 2
 _CHUNK = 4096
+_WORD = 64
+_ANSWER = (types.int32, types.int64, types.int64, types.uint8, types.int8)
 _ints = column(types.int64)
 _table = types.Array(types.int64, 2, "C", readonly=True)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _nonzero(_context: Any, counts: Any, at: Any) -> Any:
+    """Which of the 64 counts from a place on are not zero, as bits."""
+
+    def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, values[0]).data
+        wide = ir.VectorType(ir.IntType(64), _WORD)
+        vector = builder.load(builder.bitcast(builder.gep(data, [values[1]]), wide.as_pointer()))
+        vector.align = 8
+        return builder.bitcast(builder.icmp_unsigned("!=", vector, ir.Constant(wide, [0] * _WORD)), ir.IntType(64))
+
+    return types.uint64(counts, at), build
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _ones(_context: Any, word: Any) -> Any:
+    """How many bits are set."""
+    return types.int64(word), lambda _, builder, __, values: builder.ctpop(values[0])
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _lowest(_context: Any, word: Any) -> Any:
+    """Place of the lowest bit that is set; there is one."""
+    return types.uint64(word), lambda _, builder, __, values: builder.cttz(values[0], ir.Constant(ir.IntType(1), 1))
+
+
+@step
+def _locate(plan_rows: Array, occurred_at: Array, calendar: Any, tables: Any, windows: Array, positions: Array) -> None:
+    """Position by group and time; blocks of time with a border inside and windows of the day only where there are any."""
+    first_block, shift, day, first_window = calendar
+    borders, bins, plan = tables
+    last_block, rare = bins.size - 1, 0
+    for at in range(plan_rows.size):
+        part = np.int64(bins[np.uint64(min(max((occurred_at[at] >> shift) - first_block, 0), last_block))])
+        position = np.int64(plan[np.uint64(plan_rows[at] + max(part, 0))])
+        positions[at] = position
+        rare |= part | (first_window - 1 - position)
+    if rare >= 0:
+        return
+    for at in range(plan_rows.size):
+        instant = occurred_at[at]
+        if bins[np.uint64(min(max((instant >> shift) - first_block, 0), last_block))] < 0:
+            positions[at] = plan[np.uint64(plan_rows[at] + np.searchsorted(borders, instant, side="right"))]
+        if positions[at] >= first_window:
+            line = np.int64(positions[at]) - first_window
+            position = windows[line, 1]
+            for slot in range(2, windows.shape[1], 2):
+                if instant % day >= windows[line, slot]:
+                    position = windows[line, slot + 1]
+            positions[at] = position
+
+
+@step
+def _filled(counts: Array, words: Array) -> int:
+    """Fills `words`, a bit for each count that is not zero, and gives their number."""
+    some, whole = 0, counts.size // _WORD
+    for word in range(whole):
+        words[word] = _nonzero(counts, word * _WORD)
+        some += _ones(words[word])
+    if counts.size % _WORD:
+        words[whole] = 0
+    for at in range(whole * _WORD, counts.size):
+        words[whole] |= np.uint64(counts[at] != 0) << np.uint64(at % _WORD)
+        some += counts[at] != 0
+    return some
+
+
+@step
+def _largest(counts: Array) -> Any:
+    largest = np.uint64(0)
+    for at in range(counts.size):
+        largest = max(largest, np.uint64(counts[at]))
+    return largest
+
+
+@step
+def _add_all(counts: Array, price: Array, positions: Array, costs: Array) -> None:
+    for at in range(counts.size):
+        costs[at] += price[positions[at]] * counts[at]
+
+
+@step
+def _add_some(counts: Array, words: Array, number: int, of: Any, costs: Array, flags: Array, parts: Array) -> None:
+    """Adds a column in which few events have a count, to their whole too, where it is a part (else `parts` is empty)."""
+    price, lacking, positions = of
+    for word in range((counts.size + _WORD - 1) // _WORD):
+        bits = words[word]
+        while bits:
+            at = np.uint64(word * _WORD) + _lowest(bits)
+            bits &= bits - np.uint64(1)
+            position = positions[at]
+            costs[at] += price[position] * counts[at]
+            flags[at] |= lacking[position] >> number & _LOOK
+            if parts.size:
+                parts[at] += counts[at]
+
+
+@step
+def _flag_beyond(parts: Array, whole: Array, flags: Array) -> None:
+    """Flags events whose parts are more than their whole; an absent whole is empty."""
+    if whole.size:
+        for at in range(parts.size):
+            flags[at] |= (parts[at] > whole[at]) * _OTHER
+    else:
+        for at in range(parts.size):
+            flags[at] |= (parts[at] != 0) * _OTHER
+
+
+@step
+def _answer(positions: Array, facts: Array, answer: Any, flags: Array) -> None:
+    rows, ids, _, reasons, codes = answer
+    for at in range(positions.size):
+        fact = facts[positions[at], 1]
+        ids[at] = facts[positions[at], 0]
+        rows[at] = fact
+        codes[at] = fact >> CURRENCY_FROM
+        reasons[at] = fact >> REASON_FROM
+        flags[at] |= np.uint8(fact >> FLAGS_FROM)
+
+
+@step
+def _refuse_unknown(known: Array, positions: Array, codes: Any, answer: Any, flags: Array) -> None:
+    """Events whose cached tokens are not known, where names and date, whose reasons are below `codes[0]`, have left them a price."""
+    rows, ids, costs, reasons, currencies = answer
+    for at in range(known.size):
+        if not known[at] and positions[at] >= codes[0]:
+            rows[at], ids[at], costs[at], reasons[at], currencies[at], flags[at] = -1, 0, 0, codes[1], -1, 0
+
+
+@step
+def _places(flags: Array, places: Array) -> int:
+    several = 0
+    for at in range(flags.size):
+        places[several] = at
+        several += flags[at] != 0
+    return several
 
 
 @compiled(
@@ -34,21 +181,13 @@ _table = types.Array(types.int64, 2, "C", readonly=True)
     types.UniTuple(_ints, COLUMNS),
     column(types.boolean),
     types.UniTuple(types.int64, 17),
-    types.UniTuple(_ints, 7),
-    types.UniTuple(column(types.int32), 3),
-    types.UniTuple(column(types.uint8), 2),
-    column(types.int8),
-    _table,
-    _table,
-    _table,
-    types.Array(types.int32, 1, "C"),
-    types.Array(types.int64, 1, "C"),
-    types.Array(types.int64, 1, "C"),
-    types.Array(types.uint8, 1, "C"),
-    types.Array(types.int8, 1, "C"),
+    types.UniTuple(_ints, 6),
+    types.UniTuple(column(types.int32), 2),
+    types.UniTuple(_table, 4),
+    types.Tuple([types.Array(kind, 1, "C") for kind in _ANSWER]),
     types.Array(types.int64, 1, "C"),
 )
-def rate_plain(  # noqa: PLR0912, PLR0915 - a call in a loop would cost more than what it does
+def rate_plain(  # noqa: PLR0912, PLR0915 - what each step needs is at hand here
     plan_rows: Array,
     occurred_at: Array,
     counts: tuple[Array, ...],
@@ -56,16 +195,8 @@ def rate_plain(  # noqa: PLR0912, PLR0915 - a call in a loop would cost more tha
     numbers: tuple[int, ...],
     ints: tuple[Array, ...],
     codes: tuple[Array, ...],
-    small: tuple[Array, ...],
-    currencies: Array,
-    prices: Array,
-    thresholds: Array,
-    windows: Array,
-    sku_index: Array,
-    sku_price_id: Array,
-    cost: Array,
-    reason: Array,
-    currency: Array,
+    tables: tuple[Array, ...],
+    answers: tuple[Array, ...],
     others: Array,
 ) -> int:
     """Fills the answer's columns and `others`, the places of events that are not plain; gives their number.
@@ -74,174 +205,96 @@ def rate_plain(  # noqa: PLR0912, PLR0915 - a call in a loop would cost more tha
         plan_rows: first place in the plan of each event's group.
         counts: usage columns in the order of USAGE_COLUMNS; an absent one is empty.
         cache_read_known: empty where all are known.
-        numbers, ints, codes, small, currencies, prices, thresholds, windows: see tables.py.
+        numbers, ints, codes, tables: see tables.py.
+        answers: sku_index, sku_price_id, cost, reason and currency of an Answer.
     """
-    chunk = _CHUNK
-    first_block, shift, day, first_window, match_reasons, unknown_cache = numbers[:6]
+    calendar, refused = numbers[:4], numbers[4:6]
     count_limit, least, highest_request, safe, output, memo = numbers[6:12]
     apart_trait, requests_trait, lacks_trait, thresholds_trait, decided_trait = numbers[12:]
-    borders, ids, requests, lacking, highest, whole_of, wholes = ints
-    bins, row_at, plan = codes
-    traits, kinds = small
-    positions, totals = np.empty(chunk, np.uint32), np.empty(chunk, np.int64)
-    looks, places = np.empty(chunk, np.uint8), np.empty(chunk, np.int64)
-    lines, inside = np.zeros((COLUMNS, chunk), np.int64), np.empty(COLUMNS + 1, np.int64)
-    parts_of, has_parts = np.empty((COLUMNS + 1, chunk), np.int64), np.zeros(COLUMNS + 1, np.bool_)
-    found = 0
-    last_block = bins.size - 1
-    for start in range(0, plan_rows.size, chunk):
-        size = min(chunk, plan_rows.size - start)
+    (borders, requests, lacking, highest, whole_of, kinds), (prices, thresholds, windows, facts) = ints, tables
+    all_positions, all_flags = np.empty(_CHUNK, np.uint32), np.empty(_CHUNK, np.uint8)
+    places, words = np.empty(_CHUNK, np.int64), np.empty(_CHUNK // _WORD, np.uint64)
+    parts_of, has_parts = np.empty((COLUMNS + 1, _CHUNK), np.int64), np.empty(COLUMNS + 1, np.bool_)
+    line, inside, no_parts = np.zeros(COLUMNS, np.int64), np.empty(COLUMNS + 1, np.int64), np.empty(0, np.int64)
+    (rows, ids, cost, reasons, currencies), found = answers, 0
+    for start in range(0, plan_rows.size, _CHUNK):
+        size = min(_CHUNK, plan_rows.size - start)
         end = start + size
-        plans, instants, costs = plan_rows[start:end], occurred_at[start:end], cost[start:end]
-        for at in range(size):
-            instant = instants[at]
-            part = bins[np.uint64(min(max((instant >> shift) - first_block, 0), last_block))]
-            if part < 0:
-                part = np.searchsorted(borders, instant, side="right")
-            position = np.int64(plan[np.uint64(plans[at] + part)])
-            if position >= first_window:
-                of_day = instant % day
-                line = position - first_window
-                position = windows[line, 1]
-                for slot in range(2, windows.shape[1], 2):
-                    if of_day >= windows[line, slot]:
-                        position = windows[line, slot + 1]
-            positions[at] = position
-            totals[at] = 0
-            looks[at] = 0
-            costs[at] = 0
-        bound = float(highest_request)
+        costs, positions, flags = cost[start:end], all_positions[:size], all_flags[:size]
+        answer = (rows[start:end], ids[start:end], costs, reasons[start:end], currencies[start:end])
+        _locate(plan_rows[start:end], occurred_at[start:end], calendar, (borders, *codes), windows, positions)
+        flags[:] = 0
+        costs[:] = 0
         has_parts[:] = False
+        bound = float(highest_request)
         for number in range(COLUMNS):
-            if counts[number].size == 0:
+            these, kind, whole = counts[number][start:end], kinds[number], whole_of[number]
+            some = _filled(these, words)
+            if some == 0:
                 continue
-            these = counts[number][start:end]
-            largest, some = np.uint64(0), 0
-            for at in range(size):
-                largest = max(largest, np.uint64(these[at]))
-            if largest == 0:
-                continue
-            price, kind = prices[number], kinds[number]
-            if not kind & (IS_PART | IS_UNIT | IS_MEMO):
-                for at in range(size):
-                    some += these[at] != 0
+            largest = _largest(these)
             bound += float(largest) * float(highest[number])
             if largest >= np.uint64(count_limit):  # A negative count shows as a huge one.
                 for at in range(size):
-                    if np.uint64(these[at]) >= np.uint64(count_limit):
-                        looks[at] |= _OTHER
+                    flags[at] |= (np.uint64(these[at]) >= np.uint64(count_limit)) * _OTHER
             if kind & IS_MEMO:
-                if counts[output].size:
-                    whole = counts[output][start:end]
-                    for at in range(size):
-                        looks[at] |= (these[at] > whole[at]) << 1
-                        costs[at] += price[positions[at]] * these[at]
-                else:
-                    for at in range(size):
-                        looks[at] |= (these[at] != 0) << 1
+                _flag_beyond(these, counts[output][start:end], flags)
             elif kind & (IS_PART | IS_UNIT) or 16 * some < size:
-                parts = parts_of[whole_of[number]]
-                if kind & IS_PART and not has_parts[whole_of[number]]:
-                    has_parts[whole_of[number]] = True
-                    parts[:size] = 0
-                for at in range(size):
-                    count = these[at]
-                    if count != 0:
-                        position = positions[at]
-                        costs[at] += price[position] * count
-                        looks[at] |= lacking[position] >> number & 1
-                        if kind & IS_PART:
-                            parts[at] += count
-                        if kind & IS_INPUT:
-                            totals[at] += count
-            elif kind & IS_INPUT:
-                for at in range(size):
-                    costs[at] += price[positions[at]] * these[at]
-                    totals[at] += these[at]
+                if kind & IS_PART and not has_parts[whole]:
+                    has_parts[whole] = True
+                    parts_of[whole, :size] = 0
+                parts = parts_of[whole, :size] if kind & IS_PART else no_parts
+                _add_some(these, words, number, (prices[number], lacking, positions), costs, flags, parts)
             else:
-                for at in range(size):
-                    costs[at] += price[positions[at]] * these[at]
-        for number in wholes:
-            if has_parts[number]:
-                parts = parts_of[number]
-                if counts[number].size:
-                    whole = counts[number][start:end]
-                    for at in range(size):
-                        looks[at] |= (parts[at] > whole[at]) << 1
-                else:
-                    for at in range(size):
-                        looks[at] |= (parts[at] != 0) << 1
-        near, special = bound > float(safe), 0
-        rows_of, ids_of, codes_of, reasons_of = (
-            sku_index[start:end],
-            sku_price_id[start:end],
-            currency[start:end],
-            reason[start:end],
-        )
-        known = cache_read_known[start:end]
-        for at in range(size):
-            position = positions[at]
-            if position < match_reasons or (known.size and not known[at]):
-                rows_of[at], ids_of[at], costs[at], codes_of[at] = -1, 0, 0, -1
-                reasons_of[at] = position if position < match_reasons else unknown_cache
-                continue
-            trait = traits[position]
-            if trait:
-                if trait & requests_trait:
-                    costs[at] += requests[position]
-                if trait & lacks_trait or (trait & thresholds_trait and totals[at] >= least):
-                    looks[at] |= _LOOK
-                if trait & decided_trait:
-                    looks[at] |= _OTHER
-                if trait & apart_trait and has_parts[output] and parts_of[output, at]:
-                    looks[at] |= _LOOK
-            rows_of[at], ids_of[at], codes_of[at], reasons_of[at] = (
-                row_at[position],
-                ids[position],
-                currencies[position],
-                0,
-            )
-            if looks[at] or near:
-                places[special] = at
-                special += 1
-        if special == 0:
-            continue
+                _add_all(these, prices[number], positions, costs)
         for number in range(COLUMNS):
-            lines_of = lines[number]
-            if counts[number].size:
-                these = counts[number][start:end]
-                for at in range(special):
-                    lines_of[at] = these[places[at]]
-        for at in range(special):
-            row, base, look = start + places[at], np.int64(positions[places[at]]), looks[places[at]]
-            position = base
-            for level in range(thresholds.shape[0]):
-                position += totals[places[at]] >= thresholds[level, base]
-            if position != base:
-                amount = requests[position]
+            if has_parts[number]:
+                _flag_beyond(parts_of[number, :size], counts[number][start:end], flags)
+        _answer(positions, facts, answer, flags)
+        _refuse_unknown(cache_read_known[start:end], positions, refused, answer, flags)
+        near = bound > float(safe)
+        flags |= np.uint8(near * _LOOK)
+        for place in range(_places(flags, places)):
+            at = places[place]
+            base, look = np.int64(positions[at]), flags[at] & (_LOOK | _OTHER)
+            trait = flags[at] >> (TRAIT_FROM - FLAGS_FROM)
+            if base < refused[0]:
+                continue
+            position, total = base, 0
+            if trait & thresholds_trait:
                 for number in range(COLUMNS):
-                    amount += prices[number, position] * lines[number, at]
-                cost[row], sku_index[row], sku_price_id[row] = amount, row_at[position], ids[position]
-            lacks = lacking[position]
-            if lacks:
-                for number in range(COLUMNS):
-                    if lacks >> number & 1 and lines[number, at]:
-                        look |= _OTHER
-            inside[:] = 0
+                    if kinds[number] & IS_INPUT and counts[number].size:
+                        total += counts[number][start + at]
+            if trait & requests_trait:
+                costs[at] += requests[base]
+            if trait & apart_trait and counts[memo].size:
+                costs[at] += prices[memo, base] * counts[memo][start + at]
+            if not (look or trait & (lacks_trait | decided_trait | apart_trait) or total >= least):
+                continue
             for number in range(COLUMNS):
-                inside[whole_of[number]] += lines[number, at]
-            if not traits[position] & apart_trait:
-                inside[output] -= lines[memo, at]
-            for number in wholes:
-                if inside[number] > lines[number, at]:
-                    look |= _OTHER
-            if near:
-                most = float(requests[position])
+                if counts[number].size:
+                    line[number] = counts[number][start + at]
+            for level in range(thresholds.shape[0]):
+                position += total >= thresholds[level, base]
+            if position != base:
+                costs[at] = requests[position]
                 for number in range(COLUMNS):
-                    most += float(max(prices[number, position], 0)) * float(lines[number, at])
-                if most > float(safe):
+                    costs[at] += prices[number, position] * line[number]
+                answer[0][at], answer[1][at] = facts[position, 1], facts[position, 0]
+                answer[4][at] = facts[position, 1] >> CURRENCY_FROM
+            inside[:] = 0
+            most = float(requests[position])
+            for number in range(COLUMNS):
+                inside[whole_of[number]] += line[number]
+                most += float(max(prices[number, position], 0)) * float(line[number])
+                if lacking[position] >> number & 1 and line[number]:
                     look |= _OTHER
-            if look & _OTHER:
-                others[found] = row
+            if not (facts[position, 1] >> TRAIT_FROM) & apart_trait:
+                inside[output] -= line[memo]
+            for number in range(COLUMNS):
+                if inside[number] > line[number]:
+                    look |= _OTHER
+            if look & _OTHER or trait & decided_trait or (near and most > float(safe)):
+                others[found] = start + at
                 found += 1
     return found

@@ -11,7 +11,16 @@ from accounting.money import EVENT_LIMIT
 from accounting.pricing import marginal, reasons
 from accounting.pricing.block import COUNT_LIMIT
 from accounting.pricing.book import PriceBook
-from accounting.pricing.compiled.row_kernel import COLUMNS, IS_INPUT, IS_MEMO, IS_PART, IS_UNIT
+from accounting.pricing.compiled.row_kernel import (
+    COLUMNS,
+    CURRENCY_FROM,
+    IS_INPUT,
+    IS_MEMO,
+    IS_PART,
+    IS_UNIT,
+    REASON_FROM,
+    TRAIT_FROM,
+)
 from accounting.pricing.layout import BLOCK_BITS, DAY_US, NEVER, Ints, Windows
 from accounting.pricing.leaves import CLASS_OF_COLUMN, INPUT_COLUMNS, UNIT_COLUMNS, WHOLE_OF
 from accounting.usage.classes import USAGE_COLUMNS
@@ -26,24 +35,18 @@ class Tables(NamedTuple):
 
     Attributes:
         numbers: constants, in the order in which the kernel takes them apart.
-        ints: borders of the calendar, sku_price_ids, price of a request, bits of the columns that each position can't price,
-            highest price by column, number of the whole that each column is a part of (n: of none), numbers of those wholes.
-        codes: bins of the calendar, row_at, plan.
-        small: traits by position, kinds by column.
-        currencies: code by position.
-        prices: n x p, marginal.
-        thresholds: levels x p.
-        windows: a line for each placeholder: 0, the position before the first start, then start and position from it, and so on.
+        ints: borders of the calendar, price of a request, bits of the columns that each position can't price, highest price by
+            column, number of the whole that each column is a part of (n: of none), kinds by column.
+        codes: bins of the calendar, plan.
+        tables: prices (n x p, marginal); thresholds (levels x p); windows, a line for each placeholder: 0, the position before the
+            first start, then start and position from it, and so on; facts (p x 2): sku_price_id, and row, currency, reason and
+            traits in one word, so that they are one look-up.
     """
 
     numbers: tuple[int, ...]
     ints: tuple[Ints, ...]
     codes: tuple[npt.NDArray[np.int32], ...]
-    small: tuple[npt.NDArray[np.uint8], ...]
-    currencies: npt.NDArray[np.int8]
-    prices: Ints
-    thresholds: Ints
-    windows: Ints
+    tables: tuple[Ints, ...]
 
 
 def tables_of(book: PriceBook) -> Tables:
@@ -58,23 +61,34 @@ def tables_of(book: PriceBook) -> Tables:
     whole_of = [USAGE_COLUMNS.index(inside[name]) if name in inside else COLUMNS for name in USAGE_COLUMNS]
     ints = (
         book.calendar.borders,
-        book.sku_price_ids,
         book.prices["requests"],
         lacking,
         np.array(highest, np.int64),
         np.array(whole_of, np.int64),
-        np.unique(whole_of)[:-1],
+        np.array([_kind(name) for name in USAGE_COLUMNS], np.int64),
+    )
+    tables = (
+        np.stack([book.marginal.price[name] for name in USAGE_COLUMNS]),
+        np.array(positions.thresholds, np.int64).reshape(-1, size),
+        _windows(positions.windows),
+        _facts(book),
     )
     return Tables(
         _numbers(book),
         tuple(map(read_only, ints)),
-        tuple(map(read_only, (book.calendar.bins, positions.row_at, book.plan.astype(np.int32)))),
-        (read_only(book.marginal.traits), read_only(np.array([_kind(name) for name in USAGE_COLUMNS], np.uint8))),
-        read_only(book.currency_at),
-        read_only(np.stack([book.marginal.price[name] for name in USAGE_COLUMNS])),
-        read_only(np.array(positions.thresholds, np.int64).reshape(-1, size)),
-        read_only(_windows(positions.windows)),
+        tuple(map(read_only, (book.calendar.bins, book.plan.astype(np.int32)))),
+        tuple(map(read_only, tables)),
     )
+
+
+def _facts(book: PriceBook) -> Ints:
+    row_at = book.positions.row_at.astype(np.int64)
+    facts: Ints = np.stack([book.sku_price_ids, row_at & 0xFFFFFFFF], axis=1)
+    matched = np.arange(row_at.size) >= reasons.MATCH_REASONS
+    facts[:, 1] |= np.where(matched, book.currency_at.astype(np.int64), 0xFF) << CURRENCY_FROM
+    facts[:, 1] |= np.where(matched, reasons.PRICED, np.arange(row_at.size)) << REASON_FROM
+    facts[:, 1] |= book.marginal.traits.astype(np.int64) << TRAIT_FROM
+    return facts
 
 
 def _numbers(book: PriceBook) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from accounting.pricing.compiled.text_kernel import (
     encode_large_string,
     encode_string,
 )
+from accounting.pricing.memory import empty
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +35,7 @@ def text_codes(column: pa.Array) -> tuple[npt.NDArray[np.int32], list[str | None
     if data.size < 8:
         data = np.concatenate([data, np.zeros(8, np.uint8)])
     kernel = encode_large_string if large else encode_string
-    codes, entries = np.empty(count, np.int32), np.empty(_ENTRIES * ENTRY, np.uint64)
+    codes, entries = empty(count, np.int32), np.empty(_ENTRIES * ENTRY, np.uint64)
     row, known, patience = 0, 0, _PATIENCE * count
     slots = slots_for(entries, known, ENTRY, HASH)
     while True:
