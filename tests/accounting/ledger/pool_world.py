@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -164,6 +165,20 @@ class PoolWorld:
         """Why events are unpriced."""
         query = "SELECT reason FROM charges WHERE subject_kind = 'event' AND charge_status = 'unpriced' AND events = 1"
         return {row[0] for row in self.query(query)}
+
+
+Make = Callable[..., PoolWorld]
+"""Makes a tenant with one pool, of the named replicas and settings."""
+
+
+def a(**changes: Any) -> dict[str, Any]:
+    """The request that most tests send."""
+    return request("a", "10:00:00", "10:00:01", "10:00:03", **changes)
+
+
+def b(**changes: Any) -> dict[str, Any]:
+    """One that runs beside it, a second later."""
+    return request("b", "10:00:01", "10:00:02", "10:00:04", **changes)
 
 
 def moment(text: str) -> datetime:

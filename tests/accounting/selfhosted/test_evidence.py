@@ -85,6 +85,8 @@ def test_a_context_beyond_the_curve_is_refused_or_flagged(outside: Any, reason: 
         (2_048, 2_048, 1_024, True),  # the second upon 3,072
         (2_048, 2_049, 1_024, False),
         (100, 3_073, 1_024, False),
+        (1_500, 2_400, 1_024, False),  # two of 750, the second upon 3,150
+        (1_000, 2_900, 512, True),  # in chunks the second would be upon 3,400, but the whole was measured
     ],
 )
 def test_a_long_prompt_is_within_the_range_where_each_of_its_chunks_is(
