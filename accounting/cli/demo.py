@@ -23,7 +23,9 @@ INTERRUPTED = 130
     "--requests", default=200_000, show_default=True, type=click.IntRange(1, 5_000_000), help="Requests of the month."
 )
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Of the random numbers.")
-@click.option("--month", type=click.DateTime(["%Y-%m"]), help="Calendar month, YYYY-MM; default: the last full one.")
+@click.option(
+    "--month", metavar="YYYY-MM", type=click.DateTime(["%Y-%m"]), help="Calendar month; default: the last full one."
+)
 @click.option("--probe", is_flag=True, help="Measure the curve of the product's own pool first; a minute, needs torch.")
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the API; default: 8000, else a free one.")
 def demo(oneshot: bool, requests: int, seed: int, month: datetime | None, probe: bool, port: int | None) -> None:
@@ -31,7 +33,7 @@ def demo(oneshot: bool, requests: int, seed: int, month: datetime | None, probe:
 
     Everything belongs to the tenant `demo`. Run again with the same month, size and seed, each event is a duplicate and counts
     once; another workload adds to what is there. 0.2 % of the requests are of a model that no price list has, so that the
-    reports show what is not priced. Some of the free users' chats are served by a pool of the product's own, charged by a curve that
+    reports show what is not priced. Short requests of the busy hours are served by a pool of the product's own, charged by a curve that
     the probe measured: a CPU measurement of a scaled model.
     """
     first = month.date() if month else last_full_month(datetime.now(UTC).date())
