@@ -18,7 +18,7 @@ from accounting.storage.tenants import context
 
 
 @click.command(epilog=example("tokencogs check --tenant demo", "tokencogs check --tenant demo --month 2026-10"))
-@click.option("--month", type=click.DateTime(["%Y-%m"]), help="Only this booking month, YYYY-MM.")
+@click.option("--month", metavar="YYYY-MM", type=click.DateTime(["%Y-%m"]), help="Only this booking month.")
 @tenant_option
 def check(month: datetime | None, tenant: str | None) -> None:
     """Compare both rollups, the ledger and the sum of its components for every month, to the last digit.

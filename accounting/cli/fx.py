@@ -41,7 +41,7 @@ def import_command(file: Path | None) -> None:
 )
 @click.argument("from_currency", metavar="FROM")
 @click.argument("to_currency", metavar="TO")
-@click.option("--on", "day", type=click.DateTime(["%Y-%m-%d"]), required=True, help="The day, YYYY-MM-DD.")
+@click.option("--on", "day", metavar="YYYY-MM-DD", type=click.DateTime(["%Y-%m-%d"]), required=True, help="The day.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def rate(from_currency: str, to_currency: str, day: datetime, form: str) -> None:
     """The rate of currency FROM into TO on a day: how many TO one FROM is, with its source, date and rule."""

@@ -25,7 +25,7 @@ from accounting.storage.tenants import context
     )
 )
 @click.argument("seller")
-@click.argument("month", type=click.DateTime(["%Y-%m"]))
+@click.argument("month", metavar="MONTH", type=click.DateTime(["%Y-%m"]))
 @click.option("--invoice", metavar="AMOUNT", help="What the seller's invoice says, without tax.")
 @click.option("--cost-export", metavar="AMOUNT", help="What the seller's cost export adds up to.")
 @click.option(
