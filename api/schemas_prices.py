@@ -70,11 +70,15 @@ class Difference(Answer):
 
 
 class Proposal(PriceRow):
-    """A price row that waits for a decision, with what other sources state otherwise."""
+    """A price row that waits for a decision, with what other sources state otherwise, and what would lose its price."""
 
     list_source: str
     state: str
     disagreements: list[Difference]
+    loses: list[str] = Field(
+        description="classes that rows it contradicts price and it does not; none once approved",
+        examples=[["web_search"]],
+    )
 
 
 class ProposalList(Answer):

@@ -60,6 +60,8 @@ def show_proposals(rows: Iterable[dict[str, Any]], err: bool = False) -> None:
                 f"{other['other_model']} ({other['other_sku_price_id']})",
                 err=err,
             )
+        if row["loses"]:
+            click.echo(f"  once approved there is no price for {', '.join(row['loses'])}", err=err)
 
 
 def dump(found: Any) -> None:

@@ -22,7 +22,9 @@ NO_TENANT = ""
 DECISIONS = {"approve": STATED, "refuse": REFUSED}
 _FOUND = text(
     """
-    SELECT d.*, t.model AS other_model FROM price_disagreements d JOIN tariffs t ON t.sku_price_id = d.other_sku_price_id
+    SELECT d.*, t.model AS other_model,
+           (SELECT array_agg(p.token_class) FROM tariff_prices p WHERE p.sku_price_id = d.other_sku_price_id) AS other_classes
+    FROM price_disagreements d JOIN tariffs t ON t.sku_price_id = d.other_sku_price_id
     WHERE d.sku_price_id = ANY(:ids) ORDER BY d.disagreement_id
     """
 )
@@ -37,13 +39,27 @@ def proposals(
     model: str | None = None,
     states: Sequence[str] = (PROPOSED,),
 ) -> list[dict[str, Any]]:
-    """Rows that are proposed (or refused), each with what other sources state otherwise."""
+    """Rows that are proposed (or refused), each with what other sources state otherwise.
+
+    An approved row stands in place of a whole row: `loses` names the classes that rows it contradicts price and it does not.
+    """
     with read_only(engine, tenant) as connection:
         rows = [one for one in _held(connection, source) if one.state in states and _about(one, seller, model)]
         found: dict[int, list[dict[str, Any]]] = {}
+        stated: dict[int, set[str]] = {}
         for row in connection.execute(_FOUND, {"ids": [one.tariff.sku_price_id for one in rows]}):
             found.setdefault(row.sku_price_id, []).append(_disagreement(row))
-    return [row_json(one) | {"disagreements": found.get(one.tariff.sku_price_id, [])} for one in rows]
+            stated.setdefault(row.sku_price_id, set()).update(row.other_classes)
+    return [
+        row_json(one)
+        | {
+            "disagreements": found.get(one.tariff.sku_price_id, []),
+            "loses": sorted(
+                stated.get(one.tariff.sku_price_id, set()) - one.tariff.prices.keys() - one.tariff.fallbacks.keys()
+            ),
+        }
+        for one in rows
+    ]
 
 
 def disagreements(engine: Engine, tenant: str, *, model: str | None = None, limit: int = 1000) -> list[dict[str, Any]]:
