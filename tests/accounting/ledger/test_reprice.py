@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -21,6 +21,8 @@ from accounting.ledger.rollups import rebuild
 from accounting.ledger.settle import ALONE
 from accounting.pipeline import TenantContext, ingest
 from accounting.pricing.book import PriceBook
+from accounting.pricing.contract import Contract, PriceRule, Scope
+from accounting.pricing.contracted import contracted_rows
 from accounting.pricing.tariff import Alias, Tariff
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.tenants import context, create_tenant
@@ -230,3 +232,45 @@ def test_an_event_that_was_corrected_meanwhile_is_left_to_the_next_run(
         assert append(connection, tenant, "late", changed) == (3, 1)
     assert _ledger(database, tenant)["priced"] == (2, Decimal("0.0093"))  # b at 0.0038, n at 0.0055
     assert _exact(database, tenant)
+
+
+def test_an_amount_that_is_the_same_in_another_currency_is_a_change(
+    database: Database, tenant: TenantContext, books: dict[str, PriceBook]
+) -> None:
+    euros = stored_book(database, [replace(OLD, currency="EUR")], NAMES)
+    plan = reprice(database.app, tenant, euros, JULY, AUGUST)
+    assert [(one.old_currency, one.new_currency, one.new_contracted_cost) for one in plan.changes] == [
+        ("USD", "EUR", "0.0028")
+    ] * 2
+
+
+def test_a_contract_over_the_same_list_price_is_the_cause(
+    database: Database, tenant: TenantContext, books: dict[str, PriceBook]
+) -> None:
+    half = PriceRule("half", "discount", Scope(), "0.5")
+    contract = Contract("k", tenant.tenant, "openai", "USD", JULY, rules=(half,))
+    signed = PriceBook(*contracted_rows([OLD], NAMES, [contract]))
+    plan = reprice(database.app, tenant, (books["old"], signed), JULY, AUGUST)
+    assert _shown(plan.to_json()["lines"]) == [
+        ("o3", "ann", "contract", 1, "0.0028", "0.0014"),
+        ("o3", "bob", "contract", 1, "0.0028", "0.0014"),
+    ]
+
+
+def test_a_row_known_at_the_instant_of_an_event_is_not_back_dated(
+    database: Database, books: dict[str, PriceBook]
+) -> None:
+    create_tenant(database.owner, "instant", "Instant")
+    tenant = context(database.app, "instant")
+    with transaction(database.app, tenant.tenant) as connection:
+        query = text("SELECT recorded_at FROM tariffs WHERE sku_price_id = :id")
+        at = connection.execute(query, {"id": NEW.sku_price_id}).scalar_one()
+    moments = {"at": at, "before": at - timedelta(microseconds=1)}
+    ingest(
+        database.app,
+        tenant,
+        books["old"],
+        body([event(name, occurred_at=one.isoformat()) for name, one in moments.items()]),
+    )
+    plan = reprice(database.app, tenant, books["new"], at - timedelta(hours=1), at + timedelta(hours=1))
+    assert {one.event_id: one.cause for one in plan.changes} == {"at": "new_row", "before": "back_dated_row"}
