@@ -38,7 +38,7 @@ def page() -> None:
     if not plans:
         states.empty(
             "No plan has a subscriber",
-            "Add plans and subscriptions: `tokencogs plan set`, `tokencogs subscription set`.",
+            "Add plans and subscriptions: `tokencogs plan set`, `tokencogs subscription import`.",
         )
         frame.source(answer, "plan-profitability")
         return
