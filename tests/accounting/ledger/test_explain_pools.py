@@ -95,5 +95,7 @@ def test_a_waiting_event_has_an_estimate_that_stands_in_no_total(world: PoolWorl
     assert found["estimate"]["cost"] == "0.000203353458333"
     summary = settle(world.database.app, world.tenant)
     assert summary["subjects"] == {"pool-1": 1}
-    assert summary["estimates"] == {"pool-1": {"cost": "0.000203353458333", "billing_currency": "USD", "events": 1, "without": 0}}
+    assert summary["estimates"] == {
+        "pool-1": {"cost": "0.000203353458333", "billing_currency": "USD", "events": 1, "without": 0}
+    }
     assert world.query("SELECT sum(effective_cost) FROM ledger WHERE subject_id = 'waits'") == [(None,)]
