@@ -65,6 +65,12 @@ def test_break_even_is_net_revenue_over_the_blended_unit_cost() -> None:
     assert (found.use, found.above) == (Fraction(200, 3), 2)
 
 
+def test_who_uses_exactly_the_break_even_use_is_not_above_it() -> None:
+    """Each pays 10 and costs 10 for 100 requests."""
+    found = break_even([user("a", 10, 10), user("b", 10, 10)], "requests")
+    assert (found.use, found.above) == (100, 0)
+
+
 def test_the_largest_loss_comes_first() -> None:
     assert [one.user_id for one in losing([user("a", 10, 12), user("b", 10, 50), user("c", 10, 10)])] == ["b", "a"]
 
@@ -121,6 +127,20 @@ def test_means_of_columns_have_an_interval_around_them() -> None:
     assert 42_000_000 < spread.low < 46_000_000
     assert 53_000_000 < spread.high < 57_000_000
     assert mean_intervals([[1]] * 19) == []
+
+
+def test_an_interval_leaves_out_one_in_forty_on_either_side() -> None:
+    """0 to 99, mean 49.5: 1.96 standard errors of 2.887 on either side are 43.84 and 55.16; 1.64 would be 44.75 and 54.25."""
+    (spread,) = mean_intervals([[at * 10**18] for at in range(100)])
+    assert spread.low == pytest.approx(43_840_000, abs=450_000)
+    assert spread.high == pytest.approx(55_160_000, abs=450_000)
+
+
+def test_who_is_comped_is_no_payer_in_any_draw() -> None:
+    """Each of the payers has 20 and a request costs 0.05: 400 requests, however many comped ones are drawn."""
+    members = [user(f"u{at}", 20, 5) for at in range(40)] + [user(f"g{at}", 0, 5, comped=True) for at in range(20)]
+    found = intervals(members)["break_even_requests"]
+    assert (found.low, found.high) == (pytest.approx(400), pytest.approx(400))
 
 
 def test_few_subscribers_have_no_intervals() -> None:
