@@ -7,6 +7,7 @@ import re
 from dashboard.definitions_plans import PLANS
 from dashboard.definitions_pools import POOLS
 
+_SHORT = ("fx", "gpu", "itl", "kv", "ttft")
 _FAMILIES = (
     (re.compile(r"\d{4}-\d{2}"), "Effective cost booked in that month."),
     (re.compile(r"cost_p(\d+)"), r"\1 % of the subscribers cost at most so much."),
@@ -111,6 +112,7 @@ def define(name: str) -> str | None:
 
 
 def label(name: str) -> str:
-    """A column's name for people."""
-    text = name.replace("_pct", " %").replace("_", " ")
+    """A column's name for people: words, short names in capitals."""
+    words = name.replace("_pct", " %").replace("_", " ").split(" ")
+    text = " ".join(word.upper() if word in _SHORT else word for word in words)
     return text[:1].upper() + text[1:]

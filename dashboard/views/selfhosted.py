@@ -93,7 +93,9 @@ def _token() -> None:
 
 
 def _buy() -> None:
-    answer = frame.report("make-or-buy", currency=None)
+    told = "SELLER/MODEL of the price list; empty: sellers of the pool's own model."
+    offer = url_state.words("offer", "Compare with", told, placeholder="openai/gpt-5-mini")
+    answer = frame.report("make-or-buy", currency=None, filter=f"model:{offer}" if offer else None)
     if not answer.rows:
         states.empty(*_NO_POOL)
     changing = [row for row in answer.rows if row["behaviour_changing"] not in (None, "", "no", "false")]

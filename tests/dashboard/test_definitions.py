@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import accounting.reports
-from dashboard.definitions import define
+from dashboard.definitions import define, label
 
 NUMBERS = ("money", "count", "percent", "number")
 
@@ -43,3 +43,11 @@ def test_every_number_of_a_report_has_a_definition() -> None:
 )
 def test_a_family_of_columns_is_defined_by_its_number(name: str, meaning: str | None) -> None:
     assert define(name) == meaning
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("kv_gpu_seconds", "KV GPU seconds"), ("margin_pct", "Margin %"), ("ttft_ms_p50", "TTFT ms p50"), ("fx", "FX")],
+)
+def test_a_columns_name_is_words_with_short_names_in_capitals(name: str, shown: str) -> None:
+    assert label(name) == shown
