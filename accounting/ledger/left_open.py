@@ -30,7 +30,7 @@ _EXCEPTIONS = text(
     "AND coalesce(occurred_at, received_at) < CAST(:until AS date)::timestamp AT TIME ZONE 'UTC'"
 )
 _POOLS = text(
-    "SELECT deployment, sum(events)::bigint AS events FROM ledger WHERE tenant = :tenant AND booking_period = :month "
+    "SELECT deployment FROM ledger WHERE tenant = :tenant AND booking_period = :month "
     "AND charge_status = 'pending_settlement' AND deployment IS NOT NULL GROUP BY 1 HAVING sum(events) <> 0"
 )
 _REPORTED = text(
@@ -64,13 +64,13 @@ def describe(connection: Connection, context: TenantContext, month: date, name: 
 
 def _pending(connection: Connection, context: TenantContext, month: date, events: int) -> str:
     place = {"tenant": context.tenant, "month": month}
-    waiting = {row.deployment: row.events for row in connection.execute(_POOLS, place)}
+    waiting = list(connection.execute(_POOLS, place).scalars())
     sums: dict[str, Decimal] = {}
     without = events
-    for pool, one in estimates(connection, context, list(waiting), month).items():
+    for one in estimates(connection, context, waiting, month).values():
         if one["cost"] is not None:
             sums[one["billing_currency"]] = sums.get(one["billing_currency"], Decimal(0)) + Decimal(one["cost"])
-            without -= waiting[pool] - one["without"]
+            without -= one["events"]
     return _worth(
         [f"{format_plain(amount)} {currency}" for currency, amount in sorted(sums.items())], "estimated", without
     )
