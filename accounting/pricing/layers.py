@@ -11,7 +11,7 @@ import pyarrow as pa
 from accounting.pricing.book import PriceBook
 from accounting.pricing.layout import Ints
 from accounting.pricing.match import Codes32
-from accounting.pricing.memory import empty
+from accounting.pricing.memory import copied, empty
 from accounting.pricing.planned import rate_planned
 from accounting.pricing.rate import Rated, RateInput, matcher_of, rate, rated_of
 
@@ -58,7 +58,7 @@ def _take(column: Ints, places: Ints) -> Ints:
 
 
 def _beside(contracted: Rated, listed: Rated, places: Ints, list_book: PriceBook, book: PriceBook) -> Rated:
-    cost, sku, known = contracted.list_cost.copy(), contracted.list_sku_price_id.copy(), contracted.list_known
+    cost, sku, known = copied(contracted.list_cost), copied(contracted.list_sku_price_id), contracted.list_known
     both = listed.list_known
     if {*list_book.currencies, *book.currencies} != {*book.currencies[:1]}:
         theirs = listed.currency.cast(pa.string()).to_numpy(zero_copy_only=False)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from accounting.pricing.book import Places, PriceBook
 from accounting.pricing.encode import Codes, encode, encode_together
 from accounting.pricing.layout import Flags
+from accounting.pricing.memory import taken_by
 
 Codes32 = npt.NDArray[np.int32]
 PlanRows = Callable[[slice, Codes32], Codes32]
@@ -57,7 +58,7 @@ class Matcher:
         distinct = sorted({seller for seller in sellers.values() if seller is not None})
         place_of = {seller: place for place, seller in enumerate(distinct)}
         place = np.array([place_of.get(sellers[name] or "", -1) for name in names], np.int16)
-        codes = place.take(providers.codes, mode="clip")
+        codes = taken_by(providers.codes, place)
         indices = pa.array(codes, mask=codes < 0 if None in sellers.values() else None)
         return pa.DictionaryArray.from_arrays(indices, pa.array(distinct, pa.string()), safe=False)
 
@@ -120,4 +121,4 @@ def _deciding(field: str, column: pa.Array | None, deciding: frozenset[str]) -> 
     if len(distinct) == 1:
         return None
     place = np.array([distinct.index(text) for text in texts], np.int16)
-    return Codes(place.take(known.codes, mode="clip"), distinct)
+    return Codes(taken_by(known.codes, place), distinct)
