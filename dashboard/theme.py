@@ -36,7 +36,7 @@ CSS = """
     linear-gradient(to left, var(--tc-paper) 40%, transparent) right / 2.5rem 100% no-repeat local,
     linear-gradient(to right, rgba(128,128,128,0.45), transparent) left / 0.9rem 100% no-repeat scroll,
     linear-gradient(to left, rgba(128,128,128,0.45), transparent) right / 0.9rem 100% no-repeat scroll;}
-.tc-table table {border-collapse: collapse; width: 100%; font-size: 0.875rem;}
+.tc-table table {border-collapse: separate; border-spacing: 0; width: 100%; font-size: 0.875rem;}
 .tc-table caption {text-align: left; font-weight: 600; padding: 0.25rem 0;}
 .tc-table caption span {position: sticky; left: 0; display: inline-block; max-width: min(100%, calc(100vw - 2rem)); white-space: normal;}
 .tc-table th, .tc-table td {padding: 0.3rem 0.6rem; border-bottom: 1px solid rgba(128,128,128,0.3); white-space: nowrap;}
@@ -49,7 +49,7 @@ CSS = """
 .tc-table td.text {max-width: 22rem; overflow: hidden; text-overflow: ellipsis;}
 .tc-table td.prose {white-space: normal; min-width: 20rem;}
 .tc-table th:first-child, .tc-table td:first-child {position: sticky; left: 0; z-index: 1;}
-.tc-table td:first-child {background: var(--tc-paper); background-clip: padding-box;}
+.tc-table td:first-child {background: var(--tc-paper);}
 .tc-table th:first-child {z-index: 2;}
 .tc-table td.neg {color: #B34700;}
 @media (prefers-color-scheme: dark) {
