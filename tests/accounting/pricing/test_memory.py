@@ -10,7 +10,8 @@ from accounting.pricing.memory import copied, empty, taken_by
 def test_codes_of_several_blocks_are_looked_up_to_the_last_one() -> None:
     codes = (np.arange(40_000) % 3).astype(np.int32)
     found = taken_by(codes, np.array([7, 8, 9], np.int16))
-    assert (found.dtype, found.size) == (np.int16, 40_000)
+    assert found.dtype == np.int16
+    assert found.size == 40_000
     assert found[[0, 1, 2, 16_383, 16_384, 16_385, 32_767, 32_768, 39_999]].tolist() == [7, 8, 9, 7, 8, 9, 8, 9, 7]
 
 
