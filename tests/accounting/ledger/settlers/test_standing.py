@@ -151,6 +151,27 @@ def test_a_late_event_of_an_earlier_month_moves_what_came_after_it(
     assert drawn == [("2026-06-02", "drawn", "-2.00"), ("2026-08-15", "drawn", "-1.00")]
 
 
+def test_what_earlier_months_used_of_a_credit_is_gone(database: Database, book: PriceBook, tenant_with: Tenant) -> None:
+    """June takes 2 of a gift of 3, so that 1 is left for August, in a run of its own."""
+    tenant = tenant_with("UTC", replace(CONTRACTS["no tier"], commitments=(), credits=(Credit("gift", "3", 1, JUNE),)))
+    for event_id, moment in (("a", "2026-06-02T00:00:00Z"), ("b", "2026-08-15T12:00:00Z")):
+        ingest(database.app, tenant, book, body([_call(event_id, "ann", moment)]))
+        settle(database.app, tenant)
+    given = _lines(database, tenant, "sum(billed_cost)", "reason = 'credit'")
+    assert given == [("2026-06-02", "credit", "-2.00"), ("2026-08-15", "credit", "-1.00")]
+
+
+def test_the_earliest_event_of_a_body_says_from_when_on_usage_is_read(
+    database: Database, book: PriceBook, tenant_with: Tenant, read_since: list[datetime]
+) -> None:
+    tenant = tenant_with("UTC", CONTRACTS["months"])
+    for number, moments in enumerate((("2026-06-25", "2026-07-25", "2026-08-25"), ("2026-08-26", "2026-07-26"))):
+        sent = [_call(f"{number}-{day}", "ann", f"{day}T12:00:00Z") for day in moments]
+        ingest(database.app, tenant, book, body(sent))
+        settle(database.app, tenant)
+    assert read_since == [ALWAYS, JULY]
+
+
 def _lines(database: Database, tenant: TenantContext, cost: str, where: str) -> list[tuple[str, ...]]:
     query = f"SELECT charge_period_start::date::text, reason, ({cost})::numeric(9, 2)::text FROM charges WHERE {where} GROUP BY 1, 2"
     with transaction(database.app, tenant.tenant) as connection:
