@@ -26,7 +26,7 @@ LOADS = (0.5, 0.8)
 Clock = Callable[[], float]
 _MOST, _ATTEMPTS = 2_000, 2
 # Kernels are warmed for steps so much larger than predicted ones: a replay that is slower has more at once.
-_MARGIN = 2
+_MARGIN = 1.5
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,11 @@ def with_replay(
         rate = capacity(curve, draw_arrivals(64, lengths, seed), books)
         arrivals = draw_arrivals(max(16, min(_MOST, round(rate * LOADS[-1] * seconds))), lengths, seed)
     most, found, notes = capacity(curve, arrivals, books), [], []
+    tokens, sequences = largest(simulate(curve, at_rate(arrivals, most * LOADS[-1]), books))
+    warm(rig, round(_MARGIN * tokens), round(_MARGIN * sequences))
     for load in LOADS:
         listed = at_rate(arrivals, most * load)
         predicted = simulate(curve, listed, books)
-        warm(rig, *(_MARGIN * most_of for most_of in largest(predicted)))
         measured, noise = _quiet_replay(rig, listed, seed)
         at_load = figures(load, predicted, measured)
         found += at_load

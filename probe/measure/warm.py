@@ -7,27 +7,28 @@ of a small model's step). A sweep's shapes are warmed up one by one, but a repla
 from __future__ import annotations
 
 from probe.engine.models.model import DecoderLayer
+from probe.measure.lay import lay_decoding, lay_prompt
 from probe.measure.rig import Rig
-from probe.measure.shapes import decode, prefill
-from probe.measure.visit import Visiting, Visitor
-
-_LEAST = 4  # tokens a laid sequence attends to at least, with one step before the timed one
 
 
 def warm(rig: Rig, tokens: int, batch: int) -> None:
     """Runs a step of each number of tokens up to `tokens`, and of each number of decoding sequences up to `batch`, through one layer of
     each kind: the others have the same kernels. The largest first, as oneDNN forgets what was used longest ago. Nothing on a GPU, whose
     kernels are not made by number of tokens."""
-    model, limits = rig.engine.runner.model, rig.limits
+    engine, limits = rig.engine, rig.limits
+    model = engine.runner.model
     if model.device.type != "cpu":
         return
-    layers, visitor = model.layers, Visitor(rig.engine, 0, Visiting(steps=1, warm_up=1))
+    layers = model.layers
     model.layers = one_of_each_kind(layers)
     try:
         for count in range(min(tokens, limits.token_budget, limits.max_model_len - 1), 0, -1):
-            visitor.visit(prefill(count))
+            lay_prompt(engine, "warm", [0] * count, 0)
+            engine.step()
         for count in range(min(batch, limits.max_num_seqs), 0, -1):
-            visitor.visit(decode(count, _LEAST))
+            for number in range(count):
+                lay_decoding(engine, f"warm-{number}", [0, 0], 1)
+            engine.step()
     finally:
         model.layers = layers
 
