@@ -152,13 +152,17 @@ def test_a_late_event_of_an_earlier_month_moves_what_came_after_it(
 
 
 def test_what_earlier_months_used_of_a_credit_is_gone(database: Database, book: PriceBook, tenant_with: Tenant) -> None:
-    """June takes 2 of a gift of 3, so that 1 is left for August, in a run of its own."""
-    tenant = tenant_with("UTC", replace(CONTRACTS["no tier"], commitments=(), credits=(Credit("gift", "3", 1, JUNE),)))
-    for event_id, moment in (("a", "2026-06-02T00:00:00Z"), ("b", "2026-08-15T12:00:00Z")):
-        ingest(database.app, tenant, book, body([_call(event_id, "ann", moment)]))
+    """June and July take 4 of a gift of 5, so that 1 is left for August; the last run reads nothing of June."""
+    tenant = tenant_with("UTC", replace(CONTRACTS["no tier"], commitments=(), credits=(Credit("gift", "5", 1, JUNE),)))
+    for day in ("2026-06-02", "2026-07-02", "2026-08-15"):
+        ingest(database.app, tenant, book, body([_call(day, "ann", f"{day}T12:00:00Z")]))
         settle(database.app, tenant)
     given = _lines(database, tenant, "sum(billed_cost)", "reason = 'credit'")
-    assert given == [("2026-06-02", "credit", "-2.00"), ("2026-08-15", "credit", "-1.00")]
+    assert given == [
+        ("2026-06-02", "credit", "-2.00"),
+        ("2026-07-02", "credit", "-2.00"),
+        ("2026-08-15", "credit", "-1.00"),
+    ]
 
 
 def test_the_earliest_event_of_a_body_says_from_when_on_usage_is_read(
