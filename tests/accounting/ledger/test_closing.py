@@ -129,10 +129,12 @@ def test_unpriced_events_are_named_with_their_number_until_they_are_accepted(
 def test_what_providers_reported_for_unpriced_events_is_what_they_are_known_to_be_worth(
     database: Database, tenant: TenantContext, books: dict[str, PriceBook]
 ) -> None:
-    """0.25 and 0.5 of three; the priced events and the one of August don't count."""
+    """0.25 and 0.5 of three; priced events, the void one and the one of August don't count."""
     late = event("august", model="nobody-knows", reported_cost_usd="9", occurred_at="2026-08-01T00:00:00Z")
     reported = [event(name, model="nobody-knows", reported_cost_usd=usd) for name, usd in (("x", "0.25"), ("y", "0.5"))]
-    ingest(database.app, tenant, books["old"], body([*reported, event("z", model="nobody-knows"), late]))
+    gone = event("gone", model="nobody-knows", reported_cost_usd="7")
+    ingest(database.app, tenant, books["old"], body([*reported, event("z", model="nobody-knows"), late, gone]))
+    void(database.app, tenant, "gone", "test traffic")
     said = "unpriced: 3 events, 3300 tokens, worth 0.75 USD as reported by their providers, and 1 of them of a worth not known"
     with pytest.raises(Conflict, match=said):
         close_month(database.app, tenant, JULY, "ann", now=SEPTEMBER)
