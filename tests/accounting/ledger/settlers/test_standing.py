@@ -25,7 +25,7 @@ from accounting.pricing.contract import Commitment, Contract, Credit, Scope, Vol
 from accounting.pricing.tariff import Alias, Tariff
 from accounting.storage.contracts import record, withdraw
 from accounting.storage.engine import transaction
-from accounting.storage.retention import erase_user
+from accounting.storage.retention import apply_retention, erase_user, set_retention
 from accounting.storage.tenants import context, create_tenant
 from accounting.tenant import TenantContext
 from tests.accounting.ledger.prices import stored_book
@@ -252,7 +252,7 @@ def test_a_contract_can_be_resumed_where_no_period_of_a_tier_lies_across(
     assert period_start(CONTRACTS[contract], datetime.fromisoformat(moment)) == start
 
 
-def test_rebuilt_rollups_and_an_erased_user_let_all_be_looked_at_again(
+def test_rebuilt_rollups_and_forgotten_identity_let_usage_be_looked_at_again(
     database: Database, book: PriceBook, tenant_with: Tenant, read_since: list[datetime]
 ) -> None:
     tenant = tenant_with("UTC", CONTRACTS["months"])
@@ -264,7 +264,10 @@ def test_rebuilt_rollups_and_an_erased_user_let_all_be_looked_at_again(
     settle(database.app, tenant)
     erase_user(database.owner, tenant.tenant, "ann")
     settle(database.app, tenant)
-    assert read_since == [ALWAYS, ALWAYS]
+    set_retention(database.owner, tenant.tenant, None, 30)
+    apply_retention(database.owner, tenant.tenant, SEPTEMBER)
+    settle(database.app, tenant)
+    assert read_since == [ALWAYS, ALWAYS, JULY]
 
 
 MOMENTS = st.sampled_from(
