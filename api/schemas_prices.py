@@ -69,16 +69,22 @@ class Difference(Answer):
     holds_until: Moment
 
 
+class LostPrice(Answer):
+    """A class that loses its own price once the row is approved."""
+
+    token_class: str = Field(examples=["cache_read"])
+    priced_as: str | None = Field(
+        description="the class whose price it takes then; null: it has no price", examples=["uncached_input"]
+    )
+
+
 class Proposal(PriceRow):
     """A price row that waits for a decision, with what other sources state otherwise, and what would lose its price."""
 
     list_source: str
     state: str
     disagreements: list[Difference]
-    loses: list[str] = Field(
-        description="classes that rows it contradicts price and it does not; none once approved",
-        examples=[["web_search"]],
-    )
+    loses: list[LostPrice] = Field(description="classes that rows it contradicts price by themselves and it does not")
 
 
 class ProposalList(Answer):

@@ -41,7 +41,7 @@ def _which(command: F) -> F:
 def approve(ids: tuple[str, ...], for_tenant: str | None, yes: bool, **about: str | None) -> None:
     """Put the proposed rows of IDS in force, in place of what they contradict; all of them or none.
 
-    A row stands in place of a whole row: a class that it does not state has no price then.
+    A row stands in place of a whole row: a class that it does not state takes another's price then or has none, which is shown.
     Without IDS the rows are shown with what other sources state, and their number is confirmed.
 
     Events booked before stay as they are: `tokencogs reprice` shows what would change.

@@ -60,8 +60,9 @@ def show_proposals(rows: Iterable[dict[str, Any]], err: bool = False) -> None:
                 f"{other['other_model']} ({other['other_sku_price_id']})",
                 err=err,
             )
-        if row["loses"]:
-            click.echo(f"  once approved there is no price for {', '.join(row['loses'])}", err=err)
+        for lost in row["loses"]:
+            then = f"at the price of {lost['priced_as']}" if lost["priced_as"] else "without a price"
+            click.echo(f"  once approved: {lost['token_class']} {then}", err=err)
 
 
 def dump(found: Any) -> None:

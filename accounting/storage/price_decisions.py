@@ -23,7 +23,8 @@ DECISIONS = {"approve": STATED, "refuse": REFUSED}
 _FOUND = text(
     """
     SELECT d.*, t.model AS other_model,
-           (SELECT array_agg(p.token_class) FROM tariff_prices p WHERE p.sku_price_id = d.other_sku_price_id) AS other_classes
+           (SELECT array_agg(p.token_class) FROM tariff_prices p WHERE p.sku_price_id = d.other_sku_price_id AND p.fallback IS NULL)
+             AS other_classes
     FROM price_disagreements d JOIN tariffs t ON t.sku_price_id = d.other_sku_price_id
     WHERE d.sku_price_id = ANY(:ids) ORDER BY d.disagreement_id
     """
@@ -41,7 +42,8 @@ def proposals(
 ) -> list[dict[str, Any]]:
     """Rows that are proposed (or refused), each with what other sources state otherwise.
 
-    An approved row stands in place of a whole row: `loses` names the classes that rows it contradicts price and it does not.
+    An approved row stands in place of a whole row: `loses` names the classes that rows it contradicts
+    price by themselves and it does not, each with the class whose price it takes from then on; None: it has no price.
     """
     with read_only(engine, tenant) as connection:
         rows = [one for one in _held(connection, source) if one.state in states and _about(one, seller, model)]
@@ -54,9 +56,10 @@ def proposals(
         row_json(one)
         | {
             "disagreements": found.get(one.tariff.sku_price_id, []),
-            "loses": sorted(
-                stated.get(one.tariff.sku_price_id, set()) - one.tariff.prices.keys() - one.tariff.fallbacks.keys()
-            ),
+            "loses": [
+                {"token_class": lost, "priced_as": one.tariff.fallbacks.get(lost)}
+                for lost in sorted(stated.get(one.tariff.sku_price_id, set()) - one.tariff.prices.keys())
+            ],
         }
         for one in rows
     ]

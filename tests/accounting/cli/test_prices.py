@@ -119,7 +119,7 @@ def test_rows_of_a_source_are_shown_and_counted_before_they_are_approved(tokenco
     """A first table states 1 and 4, a second source 2: two models are proposed, nothing happens without a yes."""
     cheap = {"litellm_provider": "doubt", "input_cost_per_token": 1e-06, "output_cost_per_token": 4e-06}
     table, csv = tmp_path / "table.json", tmp_path / "ours.csv"
-    table.write_text(json.dumps({"doubt-1": cheap, "doubt-2": cheap | {"cache_read_input_token_cost": 1e-07}}))
+    table.write_text(json.dumps({"doubt-1": cheap, "doubt-2": cheap | {"cache_read_input_token_cost": 1e-07, "input_cost_per_request": 0.01}}))
     csv.write_text(
         "seller,model,uncached_input,output,effective_from\n"
         + "".join(f"doubt,doubt-{n},2,4,2026-02-01\n" for n in (1, 2))
@@ -130,7 +130,8 @@ def test_rows_of_a_source_are_shown_and_counted_before_they_are_approved(tokenco
     assert (asked.exit_code, asked.stdout) == (1, "")
     assert "uncached_input 2; litellm has 1 for doubt-2" in asked.stderr
     assert "approve these 2 rows? [y/N]" in asked.stderr
-    assert asked.stderr.count("  once approved there is no price for cache_read\n") == 1
+    assert asked.stderr.count("  once approved: cache_read at the price of uncached_input\n") == 1
+    assert asked.stderr.count("  once approved: requests without a price\n") == 1
     assert tokencogs("prices", "refuse", "--model", "doubt-2", "--yes").stdout.count("\trefused\t") == 1
     done = tokencogs("prices", "approve", "--seller", "doubt", stdin="y\n")
     assert (done.exit_code, done.stdout.count("\n"), "doubt/doubt-1" in done.stdout) == (0, 1, True)
