@@ -119,7 +119,14 @@ def test_rows_of_a_source_are_shown_and_counted_before_they_are_approved(tokenco
     """A first table states 1 and 4, a second source 2: two models are proposed, nothing happens without a yes."""
     cheap = {"litellm_provider": "doubt", "input_cost_per_token": 1e-06, "output_cost_per_token": 4e-06}
     table, csv = tmp_path / "table.json", tmp_path / "ours.csv"
-    table.write_text(json.dumps({"doubt-1": cheap, "doubt-2": cheap | {"cache_read_input_token_cost": 1e-07, "input_cost_per_request": 0.01}}))
+    table.write_text(
+        json.dumps(
+            {
+                "doubt-1": cheap,
+                "doubt-2": cheap | {"cache_read_input_token_cost": 1e-07, "input_cost_per_request": 0.01},
+            }
+        )
+    )
     csv.write_text(
         "seller,model,uncached_input,output,effective_from\n"
         + "".join(f"doubt,doubt-{n},2,4,2026-02-01\n" for n in (1, 2))
