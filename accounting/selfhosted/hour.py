@@ -131,7 +131,7 @@ def total_of(amounts: Amounts) -> int:
 
 
 def _underfill(found: Attribution, lines: Lines, best_batch: int | None) -> Floats | None:
-    """t_0 * (1 - R/R*) summed over steps: the shared part less what the same requests would pay at R* (design.md, "underfill")."""
+    """t_0 * (1 - R/R*) summed over steps: the shared part less what the same requests would pay at R* (README.md, "The bill")."""
     if best_batch is None or not isinstance(found.curve, StepCurve):
         return None
     return np.asarray(lines.shared - found.curve.t_0 * lines.request_steps / best_batch)

@@ -55,7 +55,7 @@ class Memory:
             raise InvalidInput("memory.groups", self.groups, "at least one group of layers is expected")
 
     def sequence_bytes(self, context_tokens: int) -> int:
-        """Bytes that one sequence of `context_tokens` holds, whole blocks in every layer (design.md, "Memory")."""
+        """Bytes that one sequence of `context_tokens` holds, whole blocks in every layer."""
         if context_tokens < 1:
             raise InvalidInput("context_tokens", context_tokens, "a whole number from 1 is expected")
         held = (

@@ -107,7 +107,7 @@ class Evidence:
 
 
 def judge(requests: Requests, curve: Curve, outside: Outside, token_budget: int) -> Evidence:
-    """Reasons by request; the first that holds, in the order of design.md: evidence, times, cached tokens, range.
+    """Reasons by request; the first that holds, in this order: evidence, times, cached tokens, range.
 
     token_budget: tokens a step of the pool may compute; longer prompts come in chunks of it.
     """

@@ -1,4 +1,4 @@
-"""Which token classes and units exist, and what is part of what (design.md, Tokens).
+"""Which token classes and units exist, and what is part of what?
 
 Usage columns are what an event row stores; priced classes are what a tariff prices. The two differ in one way: in a usage
 column a modality is a *part* of its whole (`audio_input_tokens` inside `uncached_input_tokens`), while priced classes are

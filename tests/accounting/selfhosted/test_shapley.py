@@ -18,7 +18,7 @@ KINDS: list[Player] = [(1, 1_000, False), (1, 16_000, False), (700, 0, True), (5
 
 
 def seconds(players: list[Player]) -> float:
-    """The step as design.md writes it; nobody in it takes no time."""
+    """The step as the README writes it; nobody in it takes no time."""
     p, total = H200_8B, 0.0
     for new, past, prompt in players:
         mine = p["d"] * new + p["f"] * new * (past + new / 2) + p["r"] * past
