@@ -19,6 +19,7 @@ from accounting.reports.exact import plus, stored_units
 from accounting.reports.query import ReportQuery
 from accounting.reports.statement_lines import USER_FACING
 from accounting.revenue.plans import running
+from accounting.storage.engine import scanning
 from accounting.tenant import TenantContext
 
 _COHORTS = text(
@@ -139,9 +140,11 @@ def _costs(
     typed = (bindparam("starts", type_=ARRAY(DATE)), bindparam("purposes", type_=ARRAY(TEXT)))
     if converter is None:
         sql = _COSTS.format(cost="sum(r.effective_cost)", join="", own="r.billing_currency = :currency")
-        statement = text(sql).bindparams(*typed)
-        return connection.execute(statement, asked | {"currency": context.billing_currency}).all()
+        asked |= {"currency": context.billing_currency}
+        with scanning(connection):
+            return connection.execute(text(sql).bindparams(*typed), asked).all()
     join = JOIN.format(day_no="(r.day - CAST(:first AS date) + 1)")
     sql = _COSTS.format(cost="coalesce(sum(r.effective_cost * rate), 0)", join=join, own="true")
     asked |= converter.parameters(query.days())
-    return connection.execute(text(sql).bindparams(*typed, *PARAMETERS), asked).all()
+    with scanning(connection):
+        return connection.execute(text(sql).bindparams(*typed, *PARAMETERS), asked).all()

@@ -7,6 +7,7 @@ Costs of the seller's own machines and of idle ones are later lines of the ledge
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -20,6 +21,7 @@ from accounting.reports.query import ReportQuery
 from accounting.reports.statement_lines import USER_FACING
 from accounting.reports.sums import measures
 from accounting.reports.tools import TOOL_ROWS, TOOLS, TOOLS_OF_ONE, priced_by_request
+from accounting.storage.engine import scanning
 from accounting.storage.purposes import POOL_PURPOSES
 from accounting.tenant import TenantContext
 
@@ -135,15 +137,18 @@ def read_costs(
         | ({"changes": list(changes)} if changes else {})
         | ({} if user is None else {"user": user})
     )
+    joining = scanning if user is None else nullcontext  # one user's rows are few
     common = {"source": source, "period": _PERIOD if changes else "0", "spans": SPANS if user is None else SPANS_OF_ONE}
     if converter is None:
         plain = {"currency": "r.billing_currency", "measures": measures(COST), "join": ""}
-        statement = _statement(_SUMS.format(**common, **plain), changes)
-        return connection.execute(statement, asked).all()
+        with joining(connection):
+            return connection.execute(_statement(_SUMS.format(**common, **plain), changes), asked).all()
     rated = {"measures": measures(COST, rated=True), "join": JOIN.format(day_no=_DAY_NO)}
     sql = _SUMS.format(**common, currency="CAST(:to_currency AS text)", **rated)
     asked |= {"to_currency": converter.to_currency} | converter.parameters(query.days())
-    return converter.rounded(connection.execute(_statement(sql, changes).bindparams(*PARAMETERS), asked), COST)
+    with joining(connection):
+        rows = connection.execute(_statement(sql, changes).bindparams(*PARAMETERS), asked).all()
+    return converter.rounded(rows, COST)
 
 
 def booked_by_day(
