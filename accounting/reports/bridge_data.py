@@ -21,6 +21,7 @@ from accounting.reports.plan_spans import JOIN_SPANS, PLAN, SPANS
 from accounting.reports.query import day_start, zone
 from accounting.reports.statement_lines import SERVING
 from accounting.revenue.monthly import Subscription
+from accounting.storage.engine import scanning
 from accounting.tenant import TenantContext
 
 TYPES = ("uncached_input", "cache_read", "output")
@@ -81,7 +82,9 @@ def read_side(
     asked = {"tenant": context.tenant, "tz": context.reporting_tz, "first": first, "until": until}
     asked |= {"since": day_start(first, at), "before": day_start(until, at)}
     asked |= {"currency": context.billing_currency if rates is None else None, "purposes": list(SERVING)}
-    for row in connection.execute(_CELLS, asked):
+    with scanning(connection):
+        rows = connection.execute(_CELLS, asked).all()
+    for row in rows:
         _spend(row, _rate(rates, row.billing_currency), cells, bars)
     keys = sorted({*plans, *revenue, *cells})
     side = Side({key: PlanSide(plans.get(key, Fraction(0)), revenue[key], cells[key]) for key in keys}, dict(bars))
