@@ -20,6 +20,7 @@ _COST = (
     f"web_search_requests * {_PRICE.format(name='web_search')} + web_fetch_requests * {_PRICE.format(name='web_fetch')} "
     f"+ {_PRICE.format(name='requests')}"
 )
+# OFFSET 0 keeps the question for a later revision one of an index for each of the few events, where statements join by hash (scanning).
 # The newest revision counts: what came before is reversed. Its price row is that of its last correction, else of its first charge.
 _TOOLS = f"""
     tools AS (
@@ -38,7 +39,7 @@ _TOOLS = f"""
         AND priced.charge_status = 'priced' AND e.charge_status <> 'void'
         AND (e.web_search_requests > 0 OR e.web_fetch_requests > 0 OR e.sku_price_id = ANY(:by_request))
         AND NOT EXISTS (SELECT FROM usage_events later WHERE later.tenant = e.tenant AND later.event_id = e.event_id
-                        AND later.revision > 0 AND later.revision > e.revision) {{only}}
+                        AND later.revision > 0 AND later.revision > e.revision OFFSET 0) {{only}}
     )
 """
 TOOLS, TOOLS_OF_ONE = _TOOLS.format(only=""), _TOOLS.format(only="AND e.user_id = :user")
