@@ -8,31 +8,27 @@ import time
 from dataclasses import dataclass
 
 from accounting.errors import PriceBookError, StorageUnavailable
-from accounting.storage.audit import Stamp, stamp
-from accounting.storage.engine import app_engine
-from accounting.storage.tariffs import Layers, load_layers
+from accounting.storage.engine import NO_TENANT, app_engine
+from accounting.storage.tariffs import Layers, books_of
 
 _LOG = logging.getLogger("tokencogs.api")
-NO_TENANT = ""
-"""Sees the rows that belong to no tenant, and nothing else."""
 
 
 @dataclass
 class _Kept:
-    stamp: Stamp
     layers: Layers
     looked_at: float
 
 
 class BookCache:
-    """Compiled books; the list is compiled once for all tenants that changed nothing of it.
+    """The books of the tenants, each looked at again every few seconds.
 
     Args:
         seconds: how long a book is used before the log of changes is asked again, two index look-ups.
     """
 
     def __init__(self, seconds: float) -> None:
-        self._engine = app_engine()
+        self._books = books_of(app_engine())
         self._seconds = seconds
         self._kept: dict[str, _Kept] = {}
         self._lock = threading.Lock()
@@ -55,29 +51,11 @@ class BookCache:
             if kept is not None and time.monotonic() - kept.looked_at < self._seconds:
                 return kept.layers
             try:
-                return self._look(tenant, kept)
+                layers = self._books.get(tenant)
             except (StorageUnavailable, PriceBookError) as error:
                 if kept is None:
                     raise
                 _LOG.warning("prices of %r stay as they were read: %s", tenant, error)
-                kept.looked_at = time.monotonic()
-                return kept.layers
-
-    def _look(self, tenant: str, kept: _Kept | None) -> Layers:
-        found = stamp(self._engine, tenant)
-        if kept is not None and kept.stamp == found:
-            kept.looked_at = time.monotonic()
-            return kept.layers
-        layers = self._load(tenant, found)
-        self._kept[tenant] = _Kept(found, layers, time.monotonic())
-        return layers
-
-    def _load(self, tenant: str, found: Stamp) -> Layers:
-        everyone, own = found
-        listed = self._kept.get(NO_TENANT)
-        if tenant != NO_TENANT and (listed is None or listed.stamp[0] != everyone):
-            listed = _Kept((everyone, 0), load_layers(self._engine, NO_TENANT), time.monotonic())
-            self._kept[NO_TENANT] = listed
-        if listed is None or tenant == NO_TENANT:
-            return load_layers(self._engine, NO_TENANT)
-        return load_layers(self._engine, tenant, list_book=listed.layers.list_book) if own else listed.layers
+                layers = kept.layers
+            self._kept[tenant] = _Kept(layers, time.monotonic())
+            return layers

@@ -17,11 +17,11 @@ from accounting.errors import Busy, StorageUnavailable, TokencogsError
 from accounting.ledger.settle import settle
 from accounting.ledger.writer import IngestWriter
 from accounting.storage import migrate
-from accounting.storage.engine import app_engine, has_owner, owner_engine, transaction
+from accounting.storage.engine import NO_TENANT, app_engine, has_owner, owner_engine, transaction
 from accounting.storage.tariffs import Layers
 from accounting.storage.tenants import context, list_tenants
 from accounting.tenant import TenantContext
-from api.books import NO_TENANT, BookCache
+from api.books import BookCache
 from api.metrics import Metrics
 from api.oidc import Provider, Tokens
 from api.settings import Settings

@@ -10,8 +10,8 @@ import click
 from accounting.cli.group import example
 from accounting.cli.prices_options import actor, dump, for_tenant_option, show, show_proposals, writer
 from accounting.cli.tenant_option import tenant_option
-from accounting.storage.engine import app_engine
-from accounting.storage.price_decisions import NO_TENANT, decide, proposals
+from accounting.storage.engine import NO_TENANT, app_engine
+from accounting.storage.price_decisions import decide, proposals
 from accounting.storage.price_decisions import disagreements as found
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -22,6 +22,7 @@ from accounting.ledger.check import CheckLine, check, differences
 from accounting.ledger.left_open import OPEN, coverage, describe
 from accounting.ledger.settle import ALONE
 from accounting.money import format_plain
+from accounting.months import month_after
 from accounting.storage import audit
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.tables import closed_months
@@ -134,7 +135,7 @@ def moved(engine: Engine, context: TenantContext, lines: Iterable[CheckLine], on
 def _next(month: date) -> date:
     if month.day != 1:
         raise InvalidInput("month", month.isoformat(), "the first day of a month is expected")
-    return date(month.year + month.month // 12, month.month % 12 + 1, 1)
+    return month_after(month)
 
 
 def _refuse_unended(context: TenantContext, month: date, until: date, now: datetime) -> None:

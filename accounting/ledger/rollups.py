@@ -6,7 +6,7 @@ from datetime import date
 
 from sqlalchemy import Connection, text
 
-from accounting.ledger import changes
+from accounting.storage import changes
 
 COUNTS = ("events", "uncached_input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
 COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 
 from sqlalchemy import Engine, text
 
 from accounting.errors import InvalidInput, NotFound
 from accounting.money import format_plain
+from accounting.months import month_after
 from accounting.storage.engine import read_only
 from accounting.tenant import TenantContext
 
@@ -39,7 +40,8 @@ class Compared:
         reference: None where no figure is independent; the rest is None then too.
         difference: ledger less reference.
         reconciled: whether the difference is within the tolerance.
-        unlogged: what was billed beyond the ledger, None where the ledger holds as much or more; unlogged_share: of the reference.
+        unlogged: what was billed beyond the ledger, None where the ledger holds as much or more.
+        unlogged_share: of the reference, None where that is not above 0.
     """
 
     ledger: Decimal
@@ -64,7 +66,7 @@ def compare(ledger: Decimal, figures: Sequence[Stated], within: Decimal = Decima
         return Compared(ledger)
     difference = ledger - reference.amount
     unlogged = -difference if difference < 0 else None
-    share = None if unlogged is None else round(unlogged / reference.amount, 6)
+    share = None if unlogged is None or reference.amount <= 0 else round(unlogged / reference.amount, 6)
     return Compared(ledger, reference, difference, abs(difference) <= within, unlogged, share)
 
 
@@ -92,8 +94,7 @@ def held(engine: Engine, context: TenantContext, seller: str, month: date, curre
     """
     if cost not in COSTS:
         raise InvalidInput("cost", cost, f"must be one of {', '.join(COSTS)}")
-    since = datetime(month.year, month.month, 1, tzinfo=UTC)
-    until = datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
+    since, until = (datetime.combine(day, time(0), UTC) for day in (month.replace(day=1), month_after(month)))
     asked = {"tenant": context.tenant, "seller": seller, "currency": currency, "since": since, "until": until}
     with read_only(engine, context.tenant) as connection:
         row = connection.execute(text(_HELD.format(cost=cost)), asked).one()

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY, TEXT
 
+from accounting.months import month_after
 from accounting.revenue.lines import Owner, read_lines
 from accounting.revenue.monthly import Subscription
 from accounting.revenue.plan_prices import read_allowances, read_plan_prices
@@ -148,7 +149,7 @@ def _months(
     """Calendar months of the subscription within [start, end), each with the allowance in force on its first day in the month."""
     since, last = max(start, _opened(one)), end if one.ends_on is None else min(end, one.ends_on)
     while since < last:
-        following = date(since.year + since.month // 12, since.month % 12 + 1, 1)
+        following = month_after(since)
         first = max(since.replace(day=1), _opened(one))
         fitting = [allowance for day, allowance in dated if day <= first]
         if fitting:

@@ -8,6 +8,7 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from accounting.errors import InvalidInput
+from accounting.months import month_after
 from accounting.revenue.recognition import Line, rounded
 
 Usage = Mapping[date, int]
@@ -41,7 +42,7 @@ def overage(allowance: Allowance, usage: Usage, start: date, end: date, opened: 
         raise InvalidInput("end", end.isoformat(), f"is before the start {start.isoformat()}")
     total, month = 0, start.replace(day=1)
     while month < end:
-        following = _next_month(month)
+        following = month_after(month)
         since = max(month, opened or month)
         total += _charged(allowance, usage, since, min(end, following)) - _charged(
             allowance, usage, since, max(start, since)
@@ -100,7 +101,3 @@ def _units(pack: Line) -> int:
     if pack.units is None:
         raise InvalidInput("units", pack.line_id, "a prepaid pack states how many units it holds")
     return pack.units
-
-
-def _next_month(month: date) -> date:
-    return date(month.year + month.month // 12, month.month % 12 + 1, 1)

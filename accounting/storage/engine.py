@@ -15,6 +15,8 @@ from sqlalchemy.exc import OperationalError, TimeoutError
 from accounting.errors import ConfigurationError, StorageUnavailable
 from accounting.storage import embedded
 
+NO_TENANT = ""
+"""Sees the rows that belong to no tenant, and nothing else."""
 SET_TENANT = text("SELECT set_config('tokencogs.tenant', :tenant, true)")
 
 

@@ -13,10 +13,7 @@ from sqlalchemy import Connection, Engine, text
 from accounting.money import format_plain
 from accounting.pricing.currency import MOST_DAYS_BACK, Rate, RateTable, ReferenceRate
 from accounting.pricing.currency_codes import currency_code
-from accounting.storage.engine import reaching, read_only
-
-NO_TENANT = ""
-"""Sees the rows that belong to no tenant, and nothing else."""
+from accounting.storage.engine import NO_TENANT, reaching, read_only
 
 _COLUMNS = "rate_date, currency, per_eur, source, source_version"
 _NEW = "CREATE TEMP TABLE new_fx_rates (LIKE fx_rates INCLUDING DEFAULTS) ON COMMIT DROP"

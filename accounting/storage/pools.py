@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine, insert, text
 
 from accounting.errors import Conflict, InvalidInput, NotFound
-from accounting.ledger.changes import note_since
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
 from accounting.storage import audit, gpu_rates
+from accounting.storage.changes import note_since
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.price_records import EVER
 from accounting.storage.tables import pool_replicas, pools

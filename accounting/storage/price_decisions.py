@@ -13,12 +13,11 @@ from accounting.money import format_plain
 from accounting.pricing.layering import PROPOSED, REFUSED, STATED, HeldRow
 from accounting.pricing.tariff import format_sku
 from accounting.storage import audit
-from accounting.storage.engine import read_only, transaction
+from accounting.storage.engine import NO_TENANT, read_only, transaction
 from accounting.storage.price_records import Said, believed, say
 from accounting.storage.price_show import moment_text, row_json
 from accounting.storage.tariffs import write_pieces
 
-NO_TENANT = ""
 DECISIONS = {"approve": STATED, "refuse": REFUSED}
 _FOUND = text(
     """

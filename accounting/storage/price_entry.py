@@ -16,9 +16,9 @@ from accounting.pricing.layering import STATED, WITHDRAWN, known_names, meaning
 from accounting.pricing.sources.statement import SourceFindings, Statement
 from accounting.pricing.tariff import Alias, Tariff
 from accounting.storage import audit
-from accounting.storage.engine import read_only, transaction
+from accounting.storage.engine import NO_TENANT, read_only, transaction
 from accounting.storage.price_decisions import row_id
-from accounting.storage.price_imports import NO_TENANT, planned, record
+from accounting.storage.price_imports import planned, record
 from accounting.storage.price_records import Said, believed, name_models, say, spoken
 from accounting.storage.price_show import row_json, tariff_json
 from accounting.storage.tariffs import read_tariffs, write_pieces

@@ -19,14 +19,13 @@ from accounting.pricing.sources.statement import Statement, is_free
 from accounting.pricing.succession import Succession, succeed
 from accounting.pricing.tariff import Tariff
 from accounting.storage import audit
-from accounting.storage.engine import transaction
+from accounting.storage.engine import NO_TENANT, transaction
 from accounting.storage.price_records import Said, believed, name_models, say, spoken
 from accounting.storage.price_rows import copy_rows
 from accounting.storage.price_show import unit_price_text
 from accounting.storage.tables import price_imports
 from accounting.storage.tariffs import write_pieces
 
-NO_TENANT = ""
 _DISAGREEMENTS = (
     "tenant, import_id, sku_price_id, list_source, unit_price, other_sku_price_id, other_source, other_unit_price, token_class, "
     "holds_from, holds_until, recorded_at"

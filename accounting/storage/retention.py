@@ -14,8 +14,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from sqlalchemy import Connection, Engine, text, update
 
 from accounting.errors import InvalidInput, NotFound
-from accounting.ledger import changes
 from accounting.ledger.rollups import MEASURES, lock
+from accounting.storage import changes
 from accounting.storage.engine import transaction
 from accounting.storage.tables import tenants
 from accounting.storage.tenants import Tenant, get_tenant

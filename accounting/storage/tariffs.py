@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.engine import URL
 
 from accounting.pricing.book import PriceBook
 from accounting.pricing.contracted import contracted_rows
@@ -25,7 +25,7 @@ from accounting.pricing.layering import (
 )
 from accounting.pricing.tariff import Alias, Tariff
 from accounting.storage import audit, contracts
-from accounting.storage.engine import reaching, read_only, transaction
+from accounting.storage.engine import NO_TENANT, reaching, read_only, transaction
 from accounting.storage.price_records import Said, believed, name_models, refuse_unknown_past, say, spoken
 from accounting.storage.price_rows import write_content
 
@@ -33,9 +33,6 @@ _DECIDED = text(
     "SELECT DISTINCT t.seller, t.model FROM tariff_records r JOIN tariffs t USING (sku_price_id) "
     "WHERE r.tenant IS NULL AND r.approved_by IS NOT NULL"
 )
-
-
-_MOST_RECENT = 4
 
 
 class Layers(NamedTuple):
@@ -48,10 +45,6 @@ class Layers(NamedTuple):
     def book(self) -> PriceBook:
         """What the tenant pays by: the contract's book, else the list."""
         return self.contract_book or self.list_book
-
-
-_RECENT: dict[tuple[URL, str], tuple[audit.Stamp, Layers]] = {}
-"""Books read last, by database and tenant, with the newest act they rest on."""
 
 
 class Held(NamedTuple):
@@ -106,26 +99,45 @@ def load_book(engine: Engine, tenant: str, known_at: datetime | None = None) -> 
     return load_layers(engine, tenant, known_at).book
 
 
-def load_layers(
-    engine: Engine, tenant: str, known_at: datetime | None = None, *, list_book: PriceBook | None = None
-) -> Layers:
+def load_layers(engine: Engine, tenant: str, known_at: datetime | None = None) -> Layers:
     """Both books of a tenant. Rows that rules or decisions make of others are written down, so that every charge finds its price.
 
-    Asked again for now while nothing was changed, a process gets the books it read before. `list_book`: the list as of now where
-    the caller has it compiled. Raises InvalidInput for a moment before the first record, PriceBookError for rows that contradict
-    each other.
+    Asked again for now while nothing was changed, a process gets the books it read before. Raises InvalidInput for a moment before
+    the first record, PriceBookError for rows that contradict each other.
     """
-    if known_at is not None or list_book is not None:
-        return _read_layers(engine, tenant, known_at, list_book)
-    place, found = (engine.url, tenant), audit.stamp(engine, tenant)
-    kept = _RECENT.get(place)
-    if kept is not None and kept[0] == found:
+    return books_of(engine).get(tenant) if known_at is None else _read_layers(engine, tenant, known_at)
+
+
+class Books:
+    """The books of one database as they are now. A tenant's are read anew once its prices changed; the list is compiled once for all
+    tenants that changed nothing of it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._kept: dict[str, tuple[audit.Stamp, Layers]] = {}
+
+    def get(self, tenant: str) -> Layers:
+        """Two index look-ups where nothing changed. Raises PriceBookError."""
+        found = audit.stamp(self._engine, tenant)
+        kept = self._kept.get(tenant)
+        if kept is None or kept[0] != found:
+            kept = self._kept[tenant] = found, self._read(tenant, found)
         return kept[1]
-    layers = _read_layers(engine, tenant)
-    while len(_RECENT) >= _MOST_RECENT:
-        _RECENT.pop(next(iter(_RECENT)), None)
-    _RECENT[place] = (found, layers)
-    return layers
+
+    def _read(self, tenant: str, found: audit.Stamp) -> Layers:
+        everyone, own = found
+        if tenant == NO_TENANT:
+            return _read_layers(self._engine, NO_TENANT)
+        listed = self._kept.get(NO_TENANT)
+        if listed is None or listed[0][0] != everyone:
+            listed = self._kept[NO_TENANT] = (everyone, 0), _read_layers(self._engine, NO_TENANT)
+        return _read_layers(self._engine, tenant, list_book=listed[1].list_book) if own else listed[1]
+
+
+@lru_cache(maxsize=4)
+def books_of(engine: Engine) -> Books:
+    """The one cache of a process for a database."""
+    return Books(engine)
 
 
 def _read_layers(

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, text
 from accounting.ledger.corrected import CORRECTED, JOIN_CORRECTIONS, NEWEST_REVISION
 from accounting.pricing.contract import Contract, Scope
 from accounting.pricing.leaves import leaf_quantities
+from accounting.storage.changes import FAR
 from accounting.storage.engine import scanning
 from accounting.tenant import TenantContext
 from accounting.usage.classes import UNIT_CLASSES, USAGE_COLUMNS
@@ -125,7 +126,6 @@ _PRICE_ROWS = text(
     FROM tariffs t JOIN tariff_prices p USING (sku_price_id) WHERE t.sku_price_id = ANY(:ids)
     """
 )
-FAR = datetime(9000, 1, 1, tzinfo=UTC)
 _EPOCH, _QUARTER = datetime(1970, 1, 1, tzinfo=UTC), timedelta(minutes=15)
 
 

@@ -21,9 +21,8 @@ from itertools import groupby
 
 from sqlalchemy import Connection
 
-from accounting.ledger.changes import take
 from accounting.ledger.charge_line import NewCharge
-from accounting.ledger.settlers.cells import FAR, Cell, Group, read_cells
+from accounting.ledger.settlers.cells import Cell, Group, read_cells
 from accounting.ledger.settlers.drawing import draw, payable
 from accounting.ledger.settlers.periods import period_of
 from accounting.ledger.settlers.postings import Amounts, Place, Postings, add, lines, read_booked
@@ -31,6 +30,7 @@ from accounting.ledger.settlers.standing import Standing, keep, resume
 from accounting.ledger.settlers.volume import apply_tier
 from accounting.money import to_minor
 from accounting.pricing.contract import Commitment, Contract, Credit, VolumeTier
+from accounting.storage.changes import FAR, take
 from accounting.storage.contracts import ids_ever, in_force
 from accounting.tenant import TenantContext
 

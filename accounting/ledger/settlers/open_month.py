@@ -9,6 +9,7 @@ from datetime import date, datetime
 from sqlalchemy import Connection, text
 
 from accounting.ledger.booking import FIRST_OPEN
+from accounting.months import month_after
 
 Closed = Callable[[date], bool]
 """Whether a month (its first day) is closed."""
@@ -32,5 +33,5 @@ def month_of(hour: datetime, closed: Closed) -> Month:
     """Where lines of an hour are booked."""
     own = period = date(hour.year, hour.month, 1)
     while closed(period):
-        period = date(period.year + period.month // 12, period.month % 12 + 1, 1)
+        period = month_after(period)
     return Month(period, period != own)

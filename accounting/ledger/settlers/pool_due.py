@@ -16,12 +16,12 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from accounting.ledger.changes import ALWAYS, taken
 from accounting.ledger.settlers.pool_cells import HOUR
 from accounting.ledger.settlers.pool_log import NO_LOG, Digest, digests
 from accounting.ledger.settlers.pool_shares import Bill
 from accounting.money import to_line
 from accounting.selfhosted.pool_settings import Membership, PoolSettings, in_force
+from accounting.storage.changes import ALWAYS, taken
 from accounting.storage.pool_hours import settled_hours
 from accounting.storage.pool_steps import ledger_hashes
 

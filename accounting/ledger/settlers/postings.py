@@ -13,8 +13,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection, text
 
 from accounting.ledger.charge_line import NewCharge
-from accounting.ledger.settlers.cells import FAR, Group
+from accounting.ledger.settlers.cells import Group
 from accounting.money import MINOR_SCALE, from_minor
+from accounting.storage.changes import FAR
 from accounting.tenant import TenantContext
 
 COSTS = ("list_cost", "contracted_cost", "effective_cost", "billed_cost")

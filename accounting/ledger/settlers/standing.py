@@ -16,11 +16,10 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from accounting.ledger.changes import ALWAYS
-from accounting.ledger.settlers.cells import FAR
 from accounting.ledger.settlers.periods import period_of
 from accounting.pricing.contract import Contract
 from accounting.pricing.contract_json import contract_hash
+from accounting.storage.changes import ALWAYS, FAR
 from accounting.storage.tables import contract_standings
 from accounting.tenant import TenantContext
 

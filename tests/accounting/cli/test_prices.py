@@ -139,6 +139,7 @@ def test_rows_of_a_source_are_shown_and_counted_before_they_are_approved(tokenco
     assert "approve these 2 rows? [y/N]" in asked.stderr
     assert asked.stderr.count("  once approved: cache_read at the price of uncached_input\n") == 1
     assert asked.stderr.count("  once approved: requests without a price\n") == 1
+    assert asked.stderr.count("once approved") == 2
     assert tokencogs("prices", "refuse", "--model", "doubt-2", "--yes").stdout.count("\trefused\t") == 1
     done = tokencogs("prices", "approve", "--seller", "doubt", stdin="y\n")
     assert (done.exit_code, done.stdout.count("\n"), "doubt/doubt-1" in done.stdout) == (0, 1, True)

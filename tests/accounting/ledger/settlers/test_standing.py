@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from accounting.ledger.changes import ALWAYS
 from accounting.ledger.revise import void
 from accounting.ledger.rollups import rebuild
 from accounting.ledger.settle import settle
@@ -23,6 +22,7 @@ from accounting.pipeline import ingest
 from accounting.pricing.book import PriceBook
 from accounting.pricing.contract import Commitment, Contract, Credit, Scope, VolumeStep, VolumeTier
 from accounting.pricing.tariff import Alias, Tariff
+from accounting.storage.changes import ALWAYS
 from accounting.storage.contracts import record, withdraw
 from accounting.storage.engine import transaction
 from accounting.storage.retention import apply_retention, erase_user, set_retention

@@ -13,6 +13,8 @@ from sqlalchemy import Connection, text
 
 ALWAYS = datetime(1, 1, 1, tzinfo=UTC)
 """No event is earlier."""
+FAR = datetime(9000, 1, 1, tzinfo=UTC)
+"""No event is later."""
 
 _INTO = "INSERT INTO ledger_changes (tenant, since) SELECT current_setting('tokencogs.tenant'), "
 NOTE_STAGE = f"{_INTO} min(occurred_at) FROM stage HAVING count(*) > 0"
@@ -26,12 +28,9 @@ _TAKE = text(
     "WITH taken AS (DELETE FROM ledger_changes WHERE tenant = current_setting('tokencogs.tenant') RETURNING since) "
     "SELECT min(since) FROM taken"
 )
-
-FAR = datetime(9999, 12, 31, tzinfo=UTC)
-"""No event is later."""
 _TELL = text("SELECT set_config('tokencogs.changed_since', :since, true)")
 _TAKEN = text(
-    "SELECT CASE WHEN said <> '' THEN least(said::timestamptz, timestamptz '9999-12-31 00:00:00+00') END "
+    f"SELECT CASE WHEN said <> '' THEN least(said::timestamptz, timestamptz '{FAR.isoformat()}') END "
     "FROM current_setting('tokencogs.changed_since', true) said"
 )
 
