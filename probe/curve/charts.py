@@ -14,6 +14,7 @@ from probe.curve.grid import Floats
 from probe.curve.limits import use_of
 from probe.curve.schema import ResultFile
 from probe.curve.setup_shape import measured_of, peak_of, shape_of, widths
+from probe.fit.table import place, sessions
 
 Cell = dict[str, int]
 
@@ -40,9 +41,10 @@ def throughput(figure: Any, one: Drawn, cell: Cell) -> None:
         found = one.curve.answer(one.batches, float(context), "flag")
         line = {"dash": one.dash}
         figure.add_scatter(x=one.batches, y=found.throughput, name=one.called(f"context {context}"), line=line, **cell)
-    runs = [run for run in one.result.served if run.concurrency and run.output_tokens_per_second]
-    if runs:
-        x, y = [run.concurrency for run in runs], [run.output_tokens_per_second for run in runs]
+    runs = [(place(run, sessions(one.result.served)), run.output_tokens_per_second) for run in one.result.served]
+    placed = [(at[0], pace) for at, pace in runs if at and pace]
+    if placed:
+        x, y = zip(*placed, strict=True)
         figure.add_scatter(x=x, y=y, mode="markers", name=one.called("served"), **cell)
     figure.update_xaxes(title="batch", type="log", **cell)
     figure.update_yaxes(title="output tokens a second", **cell)

@@ -1,7 +1,8 @@
 """Which table do served runs make, and how far off is a run that is left out?
 
-A served run says how long a token took at the concurrency that it saw, others' prefill included. Nothing is smoothed: where throughput
-falls with more users, the table falls with it.
+A served run says how long a token took beside so many sequences, others' prefill included. Batch over step is the run's own throughput:
+requests that still wait for their first token are kept in flight but are no part of a batch. Nothing is smoothed: where
+throughput falls with more users, the table falls with it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from probe.curve.errors import CurveRefused
 from probe.curve.grid import Grid
 from probe.curve.schema import Error, Fit, Served
 from probe.fit.errors import error_of
+
+_ALIKE = 1.05
 
 
 @dataclass(frozen=True)
@@ -40,43 +43,74 @@ def batch_of(run: Served) -> float | None:
     return run.concurrency
 
 
+def sessions(runs: Sequence[Served]) -> bool:
+    """Whether users work through growing contexts: closed loops whose cache hits the server counted."""
+    return all(run.concurrency and run.request_rate is None and run.cache_hit_share is not None for run in runs)
+
+
+def place(run: Served, by_users: bool) -> tuple[float, float] | None:
+    """(batch, seconds a token) of a run; None where it says too little. By users: all of them, and what each waited for a token."""
+    if by_users and run.output_tokens_per_second and run.concurrency:
+        return run.concurrency, run.concurrency / run.output_tokens_per_second
+    step, batch = step_seconds(run), batch_of(run)
+    return (batch, step) if step and batch else None
+
+
 def context_of(run: Served) -> float:
     """Tokens a sequence attends to on average: its prompt and half of its output."""
     return run.input_tokens + run.output_tokens / 2
 
 
 def fit_table(runs: Sequence[Served]) -> Table:
-    """Table over (concurrency kept, context), or over the measured batch where runs are open-loop.
-
-    Runs of one cell are averaged by median. Where the server's cache hits were counted, users work through growing contexts: there one
-    context stands for all (its median), and a step is what a user waited for a token, everything included. Raises CurveRefused
-    naming what is missing.
+    """Table over batch and context. Runs of one cell are averaged by median. Of sessions one context stands for all (its median), and a
+    step is what a user waited for a token, everything included. Raises CurveRefused naming what is missing.
     """
-    closed = all(run.concurrency and run.request_rate is None for run in runs)
-    sessions = closed and all(run.cache_hit_share is not None for run in runs)
-    typical = round(float(np.median([context_of(run) for run in runs])))
+    by_users = sessions(runs)
+    contexts = [context_of(run) for run in runs]
+    alike = dict.fromkeys(contexts, round(float(np.median(contexts)))) if by_users else _alike(contexts)
     rows = []
     for run in runs:
-        step, batch = step_seconds(run), run.concurrency if closed else batch_of(run)
-        if sessions and run.output_tokens_per_second and batch:
-            step = batch / run.output_tokens_per_second
-        if step and batch:
-            context = typical if sessions else round(context_of(run))
-            rows.append((round(float(batch), 3), context, step, run.ttft_median or run.ttft_mean))
+        placed = place(run, by_users)
+        if placed is not None:
+            first = run.ttft_median or run.ttft_mean
+            rows.append((round(placed[0], 3), alike[context_of(run)], placed[1], first))
     if len(rows) < 2:
         raise CurveRefused(
             "served", len(rows), "at least two runs with TPOT or ITL and a concurrency or throughput are needed"
         )
-    steps = _grid({(b, s): _of(rows, b, s, 2) for b, s, _, _ in rows})
-    first = None if any(one[3] is None for one in rows) else _grid({(b, s): _of(rows, b, s, 3) for b, s, _, _ in rows})
+    cells = {(b, s): _of(rows, b, s, 2) for b, s, _, _ in rows}
+    waits = None if any(row[3] is None for row in rows) else _grid({(b, s): _of(rows, b, s, 3) for b, s, _, _ in rows})
     held = leave_one_point(rows)
-    notes = ["equal shares of a step: a table knows no terms of its own"]
-    if not closed:
-        notes.append("batch is output tokens a second times TPOT: measured in flight, not offered")
-    if sessions:
+    notes = ["equal shares of a step: a table knows no terms of its own", *_unmeasured(cells)]
+    if by_users:
         notes += ["a step is users over output tokens a second: prefill, waiting and failed work included", _hits(runs)]
+    elif any(run.output_tokens_per_second for run in runs):
+        notes.append("batch is output tokens a second times TPOT: sequences decoding at once, not users in flight")
     errors = {} if held is None else {"leave_one_point": held}
-    return Table(steps, first, Fit(chosen="table", errors=errors, notes=notes))
+    return Table(_grid(cells, saturated=True), waits, Fit(chosen="table", errors=errors, notes=notes))
+
+
+def _alike(contexts: Sequence[float]) -> dict[float, int]:
+    """Each context's row of the table: lengths within a twentieth of the shortest are one, their median, as drawn lengths are never the
+    same twice."""
+    groups: list[list[float]] = []
+    for one in sorted(contexts):
+        if groups and one <= groups[-1][0] * _ALIKE:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return {one: round(float(np.median(group))) for group in groups for one in group}
+
+
+def _unmeasured(cells: dict[tuple[float, float], float]) -> list[str]:
+    """Where batches end earlier at some contexts than at others."""
+    most = {context: max(b for b, s in cells if s == context) for _, context in cells}
+    short = sorted(context for context, batch in most.items() if batch < max(most.values()))
+    if not short:
+        return []
+    shown = ", ".join(f"{most[context]:.4g} at {context:g}" for context in short[:4])
+    more = f" and {len(short) - 4} more contexts" if len(short) > 4 else ""
+    return [f"largest batch measured: {shown}{more}; beyond it throughput is taken not to rise"]
 
 
 def _hits(runs: Sequence[Served]) -> str:
@@ -102,11 +136,13 @@ def _of(rows: Sequence[tuple[float, float, float, float | None]], batch: float, 
     return float(np.median([row[column] for row in rows if row[:2] == (batch, context)]))  # type: ignore[arg-type]
 
 
-def _grid(cells: dict[tuple[float, float], float]) -> Grid:
-    """Cells not measured take the value of the same context at the nearest measured batches, straight between them."""
+def _grid(cells: dict[tuple[float, float], float], saturated: bool = False) -> Grid:
+    """Cells not measured take the value of the same context at the nearest measured batches, straight between them. `saturated`: beyond
+    the largest one it grows with the batch, so that no throughput appears that nobody measured."""
     batches, contexts = (sorted({key[axis] for key in cells}) for axis in (0, 1))
     columns = []
     for context in contexts:
         at = [b for b in batches if (b, context) in cells]
-        columns.append(np.interp(batches, at, [cells[b, context] for b in at]))
+        column = np.interp(batches, at, [cells[b, context] for b in at])
+        columns.append(column * np.maximum(np.array(batches) / at[-1], 1.0) if saturated else column)
     return Grid(np.array(batches, float), np.array(contexts, float), np.column_stack(columns))
