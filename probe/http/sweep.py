@@ -24,21 +24,37 @@ from probe.http.transport import Client
 _WARM_UP = 0.1
 
 Say = Callable[[str], None]
+Pause = Callable[[int, int, int], None]
 
 
-def probe_http(url: str, plan: Plan, setup: Setup, *, key: str | None = None, say: Say = lambda _: None) -> ResultFile:
-    """Measures and fits; a file without a curve says why in its notes. Raises HttpProbeFailed where the server can't be measured."""
-    return asyncio.run(_probe(url, plan, setup, key, say))
+def _no_pause(_round: int, _users: int, _tokens: int) -> None: ...
 
 
-async def _probe(url: str, plan: Plan, setup: Setup, key: str | None, say: Say) -> ResultFile:
+def probe_http(
+    url: str,
+    plan: Plan,
+    setup: Setup,
+    *,
+    key: str | None = None,
+    say: Say = lambda _: None,
+    pause: Pause = _no_pause,
+) -> ResultFile:
+    """Measures and fits; a file without a curve says why in its notes. Raises HttpProbeFailed where the server can't be measured.
+
+    `pause(round, concurrency, input tokens)` is called after each load of the grid, when nothing is in flight: whoever compares the
+    server with something else measures that then, in the same seconds.
+    """
+    return asyncio.run(_probe(url, plan, setup, key, say, pause))
+
+
+async def _probe(url: str, plan: Plan, setup: Setup, key: str | None, say: Say, pause: Pause) -> ResultFile:
     client, shape = Client(url, key), shape_named(setup.architecture)
     try:
         server = await identify(client, setup.server, setup.model)
         before, bare = await cache_hits(client), await round_trip(client)
         say(f"{server.dialect} {server.version or ''} serves {server.model}; a bare request takes {bare * 1e3:.2f} ms")
         target = Target(client, DIALECTS[server.dialect], server.model)
-        measured = await _measure(target, plan, bare, say)
+        measured = await _measure(target, plan, bare, say, pause)
         after = await cache_hits(client)
     finally:
         client.close()
@@ -47,7 +63,7 @@ async def _probe(url: str, plan: Plan, setup: Setup, key: str | None, say: Say) 
     return fitted(result_of(server, plan, setup, shape, measured), notes)
 
 
-async def _measure(target: Target, plan: Plan, bare: float, say: Say) -> Measured:
+async def _measure(target: Target, plan: Plan, bare: float, say: Say, pause: Pause) -> Measured:
     prompts, found = Prompts(plan.seed, plan.vocabulary), Measured()
     by_cell: dict[tuple[int, int], list[Served]] = defaultdict(list)
     for round_ in range(plan.rounds):
@@ -62,6 +78,7 @@ async def _measure(target: Target, plan: Plan, bare: float, say: Say) -> Measure
             by_cell[users, tokens] += [served] if served else []
             pace = "-" if served is None or not served.itl_median else f"{served.itl_median * 1e3:.2f} ms"
             say(f"round {round_ + 1}/{plan.rounds}: {users} at once, {tokens} tokens: {pace} between tokens")
+            pause(round_, users, tokens)
     found.served += [_median_round(some) for some in by_cell.values() if some]
     for rate in plan.rates:
         await _open(target, plan, rate, prompts, found, say)

@@ -1,131 +1,116 @@
 """How far is a curve measured over HTTP from the one measured in process, on the same model of this CPU?
 
-`tokencogs probe serve` runs with one thread of torch, so that the client has the other core, and `tokencogs probe http` measures it.
-Twice it is compared: with the engine's own step ledger of the same minutes, and with `tokencogs probe run`, which then measures the
-same shapes in a process of its own with one thread. The figures are HTTP over in-process, minus 1, at each (batch, context) that both
-measured. Aim: within 15 %. On a machine that others use, only the first is fair.
+`tokencogs probe serve` runs with one thread of torch, so that the client has the other core, and the HTTP probe goes through its
+grid. After each load, while the server waits, this process visits the same shapes as `tokencogs probe run` would, with one thread
+(`beside.py`). Compared are the medians of each round, the curves that are fitted from both, and the engine's own step ledger. Shares
+are HTTP over the other, minus 1. Aim: curves within 15 %.
 
-TOKENCOGS_BENCH_SCALE (0.5) shrinks the model; TOKENCOGS_BENCH_ROUNDS (3); TOKENCOGS_BENCH_SWEEP=0 leaves the second comparison out.
+TOKENCOGS_BENCH_SCALE (0.5) shrinks the model; TOKENCOGS_BENCH_ROUNDS (6).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from probe.curve.curve import CurveDocument
-from probe.curve.schema import ResultFile, read_result
+from probe.curve.schema import ResultFile
+from probe.engine.interfaces import StepRecord
 from probe.engine.ledger import read_ledger
+from probe.fit.result import with_curve
 from probe.http.plan import Plan, Setup
 from probe.http.sweep import probe_http
+from probe.server.options import ServeOptions
+from tests.bench.beside import Beside, by_round, shares
 from tests.probe.http.served import probe_serve
 
 BAR = 0.15
 BATCHES, PROMPTS, OUTPUT = (1, 2, 4, 8), (64, 256), 24
+MODEL, DTYPE = "Llama-248M", "bfloat16"
 
 
 def run() -> dict[str, object]:
-    """Errors as shares, and both curves' held-out errors."""
-    scale = os.environ.get("TOKENCOGS_BENCH_SCALE", "0.5")
-    rounds = int(os.environ.get("TOKENCOGS_BENCH_ROUNDS", "3"))
-    model = ("Llama-248M", "--scale", scale, "--dtype", "bfloat16")
+    """Shares by cell, of the curves, and both curves' held-out errors."""
+    scale = float(os.environ.get("TOKENCOGS_BENCH_SCALE", "0.5"))
+    rounds = int(os.environ.get("TOKENCOGS_BENCH_ROUNDS", "6"))
     os.environ["OMP_NUM_THREADS"] = "1"
+    plan = Plan(BATCHES, PROMPTS, OUTPUT, each=1, rounds=rounds, vocabulary=256)
+    beside = Beside(ServeOptions(MODEL, scale=scale, dtype=DTYPE), OUTPUT)
     with tempfile.TemporaryDirectory(prefix="bench-http-") as name:
-        folder = Path(name)
-        ledger = folder / "steps.arrow"
-        named = ("--served-model-name", "bench", "--ledger", str(ledger))
-        with probe_serve(*model, *named, log=folder / "log") as url:
-            plan = Plan(BATCHES, PROMPTS, OUTPUT, each=1, rounds=rounds, vocabulary=256)
-            outside = probe_http(
-                url, plan, Setup("cpu", dtype="bfloat16"), say=lambda line: print(line, file=sys.stderr)
-            )
-        figures: dict[str, object] = {"ledger": against_ledger(outside, ledger)}
-        if os.environ.get("TOKENCOGS_BENCH_SWEEP", "1") != "0":
-            figures["sweep"] = compared(outside, _in_process(model, folder))
-    return figures
-
-
-def against_ledger(outside: ResultFile, ledger: Path) -> dict[str, object]:
-    """Points that HTTP measured against the median of the engine's own decode steps of the same batch and prompts."""
-    steps: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for record in read_ledger(ledger):
-        if record.kind == "decode":
-            context = sum(one.num_past_tokens + 1 for one in record.requests) / len(record.requests)
-            prompt = max((tokens for tokens in PROMPTS if tokens < context), default=0)
-            steps[len(record.requests), prompt].append(record.duration_ns / 1e9)
-    cells, shares = [], []
-    for point in (one for one in outside.points if one.kind == "decode"):
-        context = point.context_sum / point.batch
-        own = steps[point.batch, max(tokens for tokens in PROMPTS if tokens < context)]
-        shares.append(point.seconds / float(np.median(own)) - 1)
-        cells.append(
-            f"{point.batch}x{round(context)}: {point.seconds * 1e3:.2f} ms, engine {np.median(own) * 1e3:.2f} ms"
-        )
-    notes = [] if outside.fit is None else [note for note in outside.fit.notes if "saturated" in note]
-    if not shares:
-        return {"no decode point": notes}
+        ledger = Path(name) / "steps.arrow"
+        options = ("--scale", str(scale), "--dtype", DTYPE, "--served-model-name", "bench", "--ledger", str(ledger))
+        with probe_serve(MODEL, *options, log=Path(name) / "log") as url:
+            outside = probe_http(url, plan, Setup("cpu", dtype=DTYPE), say=_say, pause=beside.visit)
+        steps = list(read_ledger(ledger))
+    seen, here = by_round(outside.samples, PROMPTS), by_round([one for _, one in beside.samples], PROMPTS)
+    found = shares(seen, here)
     return {
-        "cells": cells,
-        "measured_step": _figures(np.array(shares)),
-        "held_out_http": _held_out(outside),
-        "notes": notes,
+        "rounds": {" ".join(map(str, cell)): [round(one, 3) for one in some] for cell, some in found.items()},
+        "steps": _figures([float(np.median(some)) for (kind, *_), some in found.items() if kind == "decode"]),
+        "prompts_alone": _figures([float(np.median(some)) for (kind, *_), some in found.items() if kind == "prefill"]),
+        "engines_own_ledger": _figures(against_ledger(outside, steps)),
+        **curves(outside, beside),
+        "notes": [] if outside.fit is None else [note for note in outside.fit.notes if "saturated" in note],
     }
 
 
-def _in_process(model: tuple[str, ...], folder: Path) -> ResultFile:
-    contexts = [tokens + OUTPUT // 2 for tokens in PROMPTS]
-    grid = {"batch": list(BATCHES), "context": contexts, "prefill_new": list(PROMPTS), "prefill_cached": [0]}
-    (folder / "grid.json").write_text(json.dumps({**grid, "ragged": [], "mixed": []}))
-    options = ["--grid", str(folder / "grid.json"), "--threads", "1", "--replay", "0", "--rounds", "2", "--steps", "5"]
-    asked = ["probe", "run", "--model", *model, *options, "--budget", "0.5", "--out", str(folder / "inside.json")]
-    subprocess.run([sys.executable, "-m", "accounting.cli", *asked], check=True, stdout=sys.stderr)
-    return read_result(folder / "inside.json")
+def against_ledger(outside: ResultFile, steps: Iterable[StepRecord]) -> list[float]:
+    """Points that HTTP measured against the median of the engine's own decode steps of the same batch and prompts."""
+    own: dict[tuple[int, int], list[float]] = {}
+    for record in steps:
+        if record.kind == "decode":
+            context = sum(one.num_past_tokens + 1 for one in record.requests) / len(record.requests)
+            prompt = max((tokens for tokens in PROMPTS if tokens < context), default=0)
+            own.setdefault((len(record.requests), prompt), []).append(record.duration_ns / 1e9)
+    decode = [one for one in outside.points if one.kind == "decode"]
+    cells = [(one.batch, max(tokens for tokens in PROMPTS if tokens < one.context_sum / one.batch)) for one in decode]
+    return [one.seconds / float(np.median(own[cell])) - 1 for one, cell in zip(decode, cells, strict=True)]
 
 
-def compared(outside: ResultFile, inside: ResultFile) -> dict[str, object]:
-    """Of points that HTTP measured, against the in-process curve."""
-    if outside.curve is None or inside.curve is None:
-        return {"no curve": [note for one in (outside, inside) if one.fit for note in one.fit.notes]}
+def curves(outside: ResultFile, beside: Beside) -> dict[str, object]:
+    """The two curves at the shapes that were visited in process, and how well each stands on points left out of its fit."""
+    inside = with_curve(msgspec.structs.replace(outside, points=beside.points, samples=[], served=[], fit=None))
+    if outside.curve is None or inside.curve is None or inside.fit is None or outside.fit is None:
+        return {"no_curve": [note for one in (outside, inside) if one.fit for note in one.fit.notes]}
     truth, seen = CurveDocument.of(inside.curve), CurveDocument.of(outside.curve)
-    decode = [point for point in outside.points if point.kind == "decode"]
+    decode = [point for point in beside.points if point.kind == "decode"]
     at = [point.batch for point in decode], [point.context_sum / point.batch for point in decode]
-    curves = seen.answer(*at, "flag").step / truth.answer(*at, "flag").step - 1
-    points = np.array([point.seconds for point in decode]) / truth.answer(*at, "flag").step - 1
-    alone = truth.answer(1.0, np.array(PROMPTS, float), "flag").ttft
-    prompts = seen.answer(1.0, np.array(PROMPTS, float), "flag").ttft / alone - 1
+    steps = seen.answer(*at, "flag").step / truth.answer(*at, "flag").step - 1
+    alone = (1.0, np.array(PROMPTS, float), "flag")
+    prompts = seen.answer(*alone).ttft / truth.answer(*alone).ttft - 1
     return {
-        "cells": [f"{b}x{round(s)}: {share:+.1%}" for b, s, share in zip(*at, points, strict=True)],
-        "curve_step": _figures(curves),
-        "measured_step": _figures(points),
-        "prompt_alone": _figures(prompts),
-        "held_out_http": _held_out(outside),
-        "held_out_in_process": _held_out(inside),
-        "notes": [] if outside.fit is None else [note for note in outside.fit.notes if "saturated" in note],
+        "curve_steps": _figures(steps.tolist()),
+        "curve_cells": {f"{b}x{s:g}": round(float(share), 3) for b, s, share in zip(*at, steps, strict=True)},
+        "curve_prompts_alone": _figures(prompts.tolist()),
+        "held_out_http": {name: round(error.mape, 4) for name, error in outside.fit.errors.items()},
+        "held_out_in_process": {name: round(error.mape, 4) for name, error in inside.fit.errors.items()},
         "within_15_percent": {
-            "on_average": bool(np.abs(curves).mean() <= BAR),
-            "everywhere": bool(np.abs(curves).max() <= BAR),
+            "on_average": bool(np.abs(steps).mean() <= BAR),
+            "everywhere": bool(np.abs(steps).max() <= BAR),
         },
     }
 
 
-def _figures(shares: np.ndarray) -> dict[str, float]:
-    size = np.abs(shares)
+def _figures(some: list[float]) -> dict[str, float]:
+    if not some:
+        return {}
+    values = np.array(some)
     return {
-        "mean_abs": round(float(size.mean()), 4),
-        "max_abs": round(float(size.max()), 4),
-        "bias": round(float(shares.mean()), 4),
+        "mean_abs": round(float(np.abs(values).mean()), 4),
+        "max_abs": round(float(np.abs(values).max()), 4),
+        "bias": round(float(values.mean()), 4),
     }
 
 
-def _held_out(result: ResultFile) -> dict[str, float]:
-    return {} if result.fit is None else {name: round(error.mape, 4) for name, error in result.fit.errors.items()}
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 if __name__ == "__main__":
