@@ -30,18 +30,19 @@ class Advancer:
         progress, row = [], 0
         for part, share in zip(plan.scheduled, shares, strict=True):
             drawn: list[int] = []
+            forked: list[RequestOutput] = []
             if part.samples:
                 rows = slice(row, row + 1 + part.num_draft)
                 row = rows.stop
-                outputs += self._fork(part, logits[rows])
+                forked = self._fork(part, logits[rows])
                 drawn = self._draw(part.sequence, logits[rows], greedy[rows.start], _drafted(part))
             accepted = min(part.num_draft, len(drawn) - 1) if drawn else 0
             kept = self._keep(part.sequence, drawn)
             recomputed = max(0, min(part.num_past + part.num_new, part.sequence.max_computed_tokens) - part.num_past)
             self._computed(part, accepted)
-            progress.append(Progress(part, len(kept), accepted, recomputed, share))
-            if kept:
-                outputs.append(self._output(part.sequence, kept))
+            given = len(kept) + sum(len(one.new_token_ids) for one in forked)
+            progress.append(Progress(part, given, accepted, recomputed, share))
+            outputs += [*forked, self._output(part.sequence, kept)] if kept else []
         return outputs, progress
 
     def _draw(self, sequence: Sequence, logits: Tensor, greedy: int, draft: Draft | None) -> list[int]:
@@ -60,7 +61,7 @@ class Advancer:
 
     def _reason(self, sequence: Sequence, token: int) -> FinishReason | None:
         params = sequence.params
-        if not params.ignore_eos and (token in self.eos_token_ids or token in params.stop_token_ids):
+        if token in params.stop_token_ids or (token in self.eos_token_ids and not params.ignore_eos):
             return "stop"
         return "length" if sequence.num_output_tokens >= params.max_tokens else None
 

@@ -27,7 +27,10 @@ class Started:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a step gave one sequence, and how many blocks it held in it. Attributes: num_output: tokens drawn and kept."""
+    """What a step gave one sequence, and how many blocks it held in it.
+
+    Attributes: num_output: tokens drawn and kept, by it and by the outputs that forked from it.
+    """
 
     part: Scheduled
     num_output: int

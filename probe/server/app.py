@@ -13,6 +13,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
 
 from probe.engine.errors import ProbeError, RequestRefused
 from probe.engine.interfaces import RequestOutput
@@ -50,8 +51,8 @@ class Generation:
         self._loop, self._asked = loop, asked
         self._queue: asyncio.Queue[RequestOutput] = asyncio.Queue()
         self._ids = [f"{completion_id}-{i}" for i in range(len(asked.prompts))]
-        n = asked.params.n
-        self.choices = [Choice(i, TextStream(text, asked.stop)) for i in range(len(asked.prompts) * n)]
+        self._text = text
+        self.choices: list[Choice] = []
         self.usage = Usage()
 
     async def admit(self) -> None:
@@ -64,9 +65,12 @@ class Generation:
         try:
             for request_id, prompt in zip(self._ids, self._asked.prompts, strict=True):
                 await asyncio.wrap_future(self._loop.submit(request_id, prompt, self._asked.params, deliver))
-        except ProbeError:
+        except (ProbeError, ServerError):
             self.abort()
             raise
+        # Only now: until the engine has taken it, `n` may be any number.
+        count = len(self._asked.prompts) * self._asked.params.n
+        self.choices = [Choice(i, TextStream(self._text, self._asked.stop)) for i in range(count)]
 
     async def pieces(self) -> AsyncIterator[tuple[Choice, str, list[int]]]:
         """Each output's new text and ids until all are finished. Raises ServerError where the engine ended one by an error."""
@@ -81,7 +85,7 @@ class Generation:
             self.usage.add(one)
             piece = choice.add(one)
             if choice.stream.stopped and one.finish_reason is None and self._asked.params.n == 1:
-                self._loop.abort(one.request_id)
+                self._loop.abort(one.request_id, "stop")
             yield choice, piece, list(one.new_token_ids)
 
     def abort(self) -> None:
@@ -195,10 +199,13 @@ def _add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ServerError, said(lambda error: error))
     app.add_exception_handler(RequestRefused, said(lambda error: ServerError(str(error), error.field)))
     app.add_exception_handler(RequestValidationError, said(_first_finding))
+    app.add_exception_handler(HTTPException, said(lambda error: ServerError(error.detail, status=error.status_code)))
 
 
 def _first_finding(error: RequestValidationError) -> ServerError:
     first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return ServerError(f"body: is no JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
     field = ".".join(
         str(part) for part in first["loc"][1:] if isinstance(part, int) or part not in ("str", "list[str]")
     )

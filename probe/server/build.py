@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from fastapi import FastAPI
@@ -11,6 +12,7 @@ from fastapi import FastAPI
 from probe.engine.attention.quantised import QuantisedAttention
 from probe.engine.attention.torch_paged import TorchPagedAttention
 from probe.engine.engine import Engine
+from probe.engine.errors import ProbeError
 from probe.engine.interfaces import AttentionBackend, Proposer, Sampler
 from probe.engine.kv.capacity import block_bytes
 from probe.engine.kv.groups import num_blocks_for
@@ -40,8 +42,8 @@ def build(options: ServeOptions) -> FastAPI:
     device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     model = build_model(options, options.model, device)
     config = engine_config(options)
-    run = {"model": options.model, "seed": options.seed, "block_size": config.block_size}
-    ledger = LedgerWriter(options.ledger, run) if options.ledger else None
+    text = _text(options)
+    ledger = LedgerWriter(options.ledger, _run(options, device)) if options.ledger else None
     engine = Engine(
         model,
         config,
@@ -49,7 +51,6 @@ def build(options: ServeOptions) -> FastAPI:
         proposer=_proposer(options, model),
         ledger=ledger,
     )
-    text = _text(options)
     name = options.served_model_name or options.model
     served = Served(
         engine, name, model.config.vocab_size, options.max_model_len, text, ledger.close if ledger else None
@@ -57,8 +58,16 @@ def build(options: ServeOptions) -> FastAPI:
     return create_app(served)
 
 
+def _run(options: ServeOptions, device: torch.device) -> dict[str, Any]:
+    """What the ledger says of its run."""
+    names = ("model", "scale", "seed", "dtype", "quantization", "kv_cache_dtype", "block_size")
+    return {name: getattr(options, name) for name in names} | {"device": str(device)}
+
+
 def build_model(options: ServeOptions, name: str, device: torch.device) -> Model:
     """A model of a folder or a preset, with its linear and attention backends."""
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ProbeError(f"device: {str(device)!r}, and torch {torch.__version__} sees no CUDA device")
     dtype = getattr(torch, options.dtype)
     folder = Path(name)
     in_folder = (folder / "config.json").exists()

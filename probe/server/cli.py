@@ -92,7 +92,9 @@ _COUNT = click.IntRange(min=1)
 @click.option(
     "--tokenizer", default=None, type=_FILE, help="A tokenizer.json. Default: that of MODEL's folder, if any."
 )
-@click.option("--ledger", default=None, type=click.Path(path_type=Path), help="Arrow file for the step ledger.")
+@click.option(
+    "--ledger", default=None, type=click.Path(path_type=Path), help="Arrow file for the step ledger; a new one."
+)
 def serve(**values: Any) -> None:
     """Serve MODEL over an OpenAI-compatible HTTP API until Ctrl-C.
 

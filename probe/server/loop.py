@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from probe.engine.errors import ProbeError
-from probe.engine.interfaces import RequestOutput, SamplingParams, StepOutput
+from probe.engine.interfaces import FinishReason, RequestOutput, SamplingParams, StepOutput
 from probe.server.errors import ServerError
 from probe.server.metrics import ServerMetrics
 
@@ -41,6 +41,7 @@ class EngineLoop:
         self._commands: queue.Queue[Callable[[], None] | None] = queue.Queue()
         self._owners: dict[str, tuple[int, Deliver]] = {}
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._gate = threading.Lock()  # between `alive` and the last look at the commands, so that none is left lying
         self.alive = True
 
     def start(self) -> None:
@@ -53,33 +54,43 @@ class EngineLoop:
 
     def submit(self, request_id: str, prompt: list[int], params: SamplingParams, deliver: Deliver) -> Future[None]:
         """Asks for a request. The future holds the engine's refusal, if it refuses; `deliver` is called in the engine's thread."""
-        if not self.alive:
-            raise ServerError("the engine has failed; restart the server", status=503)
         admitted: Future[None] = Future()
         arrived = time.monotonic()
 
         def add() -> None:
+            if not self.alive:
+                admitted.set_exception(ServerError("the engine has failed; restart the server", status=503))
+                return
             try:
                 self._engine.add_request(prompt, params, request_id)
             except ProbeError as refused:
                 admitted.set_exception(refused)
                 return
             self._owners[request_id] = (params.n, deliver)
-            self._metrics.arrived(request_id, arrived)
+            self._metrics.arrived(request_id, arrived, params.n)
             admitted.set_result(None)
 
-        self._commands.put(add)
+        self._command(add)
         return admitted
 
-    def abort(self, request_id: str) -> None:
-        """Ends a request whose client has gone or has enough."""
+    def abort(self, request_id: str, reason: FinishReason = "abort") -> None:
+        """Ends a request whose client has gone ("abort") or has what it asked for ("stop")."""
 
         def end() -> None:
-            if self._owners.pop(request_id, None):
+            if self.alive and self._owners.pop(request_id, None):
                 self._engine.abort_request(request_id)
-                self._metrics.aborted(request_id)
+                self._metrics.ended(request_id, reason)
+                if not self._engine.has_unfinished:
+                    self._metrics.idle()
 
-        self._commands.put(end)
+        self._command(end)
+
+    def _command(self, command: Callable[[], None]) -> None:
+        with self._gate:
+            if self.alive:
+                self._commands.put(command)
+                return
+        command()
 
     def _run(self) -> None:
         try:
@@ -89,8 +100,12 @@ class EngineLoop:
                     self._deliver(self._engine.step(), started)
         finally:
             # An error of the engine itself ends the thread, and with it every request; nobody is left waiting.
-            self.alive = False
-            for request_id, (n, deliver) in self._owners.items():
+            with self._gate:
+                self.alive = False
+            while not self._commands.empty():
+                if command := self._commands.get():
+                    command()
+            for request_id, (n, deliver) in list(self._owners.items()):
                 for index in range(n):
                     deliver(RequestOutput(request_id, (), "error", 0, 0, 0, index, "the engine has failed"))
 

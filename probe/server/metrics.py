@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from probe.engine.interfaces import RequestOutput, StepOutput, StepRecord
+from probe.engine.interfaces import FinishReason, RequestOutput, StepOutput, StepRecord
 
 _SECONDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640)
 _TOKENS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000)
@@ -16,10 +16,14 @@ _LABELS = ("model_name", "engine")
 
 @dataclass
 class _Times:
+    """One request. Attributes: unended: of its outputs; last: of each output, when its latest token came."""
+
     arrived: float
+    unended: int
     scheduled: float | None = None
     first: float | None = None
-    last: float | None = None
+    last: dict[int, float] = field(default_factory=dict)
+    lengths: dict[int, tuple[int, int]] = field(default_factory=dict)
 
 
 class ServerMetrics:
@@ -60,12 +64,24 @@ class ServerMetrics:
     def exposition(self) -> bytes:
         return generate_latest(self.registry)
 
-    def arrived(self, request_id: str, at: float) -> None:
-        self._times[request_id] = _Times(at)
+    def arrived(self, request_id: str, at: float, outputs: int) -> None:
+        self._times[request_id] = _Times(at, outputs)
 
-    def aborted(self, request_id: str) -> None:
-        if self._times.pop(request_id, None):
-            self._success.labels(**self._labels, finished_reason="abort").inc()
+    def ended(self, request_id: str, reason: FinishReason) -> None:
+        """All its outputs, before the engine was done with them."""
+        times = self._times.pop(request_id, None)
+        if times is None:
+            return
+        self._success.labels(**self._labels, finished_reason=reason).inc(times.unended)
+        if reason == "stop":
+            for index, (prompt, output) in times.lengths.items():
+                self._observe_end(times, index, prompt, output)
+
+    def idle(self) -> None:
+        """Nothing runs and nothing waits, and no step will come to say so."""
+        self._running.set(0)
+        self._waiting.set(0)
+        self._usage.set(0)
 
     def observe(self, output: StepOutput, started: float) -> None:
         """Counts one step that began at `started` (monotonic seconds) and has just ended."""
@@ -104,24 +120,30 @@ class ServerMetrics:
                 self._hits.inc(one.num_cached_tokens)
                 self._cached.inc(one.num_cached_tokens)
                 self._prompt.inc(one.num_prompt_tokens)
-            elif times.last is not None:
-                self._itl.observe(now - times.last)
-            times.last = now
+            elif one.index in times.last:
+                self._itl.observe(now - times.last[one.index])
+            times.last[one.index] = now
+            times.lengths[one.index] = (one.num_prompt_tokens, one.num_output_tokens)
         self._generated.inc(len(one.new_token_ids))
-        if one.finish_reason is not None:
-            self._success.labels(**self._labels, finished_reason=one.finish_reason).inc()
-            self._prompt_length.observe(one.num_prompt_tokens)
-            self._output_length.observe(one.num_output_tokens)
-            self._finish_times(one.request_id)
-
-    def _finish_times(self, request_id: str) -> None:
-        times = self._times.pop(request_id, None)
-        if times is None or times.scheduled is None or times.first is None or times.last is None:
+        if one.finish_reason is None or times is None:
             return
-        self._e2e.observe(times.last - times.arrived)
+        self._success.labels(**self._labels, finished_reason=one.finish_reason).inc()
+        self._observe_end(times, one.index, one.num_prompt_tokens, one.num_output_tokens)
+        times.lengths.pop(one.index, None)
+        times.unended -= 1
+        if not times.unended:
+            del self._times[one.request_id]
+
+    def _observe_end(self, times: _Times, index: int, prompt: int, output: int) -> None:
+        self._prompt_length.observe(prompt)
+        self._output_length.observe(output)
+        last = times.last.get(index)
+        if times.scheduled is None or times.first is None or last is None:
+            return
+        self._e2e.observe(last - times.arrived)
         self._prefill.observe(times.first - times.scheduled)
-        self._decode.observe(times.last - times.first)
-        self._inference.observe(times.last - times.scheduled)
+        self._decode.observe(last - times.first)
+        self._inference.observe(last - times.scheduled)
 
     def _gauge(self, name: str, text: str) -> Gauge:
         return Gauge(f"vllm:{name}", text, _LABELS, registry=self.registry).labels(**self._labels)

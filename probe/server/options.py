@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -43,6 +44,12 @@ class ServeOptions:
     ledger: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
+            raise ValueError(f"device: {self.device!r} is neither cpu nor cuda")
+        if self.ledger is not None and not self.ledger.parent.is_dir():
+            raise ValueError(f"ledger: {self.ledger} can't be written, its folder isn't there")
+        if self.ledger is not None and self.ledger.exists():
+            raise ValueError(f"ledger: {self.ledger} is there already, and a ledger is never overwritten")
         if (self.speculative_method == "draft_model") != (self.speculative_model is not None):
             raise ValueError("speculative_model: goes with speculative_method = draft_model, and only with it")
         if self.speculative_method == "random" and not self.synthetic_acceptance:

@@ -63,6 +63,8 @@ def _asked(
     stop = (body.stop,) if isinstance(body.stop, str) else tuple(body.stop or ())
     if len(stop) > STOPS_MOST or "" in stop:
         raise ServerError(f"stop: {list(stop)!r} must be at most {STOPS_MOST} texts, none empty", "stop")
+    if stop and text is None:
+        raise ServerError(f"stop: {list(stop)!r} needs a tokenizer; use stop_token_ids", "stop")
     options = body.stream_options
     if options is not None and not body.stream:
         raise ServerError("stream_options: only with stream = true", "stream_options")

@@ -51,7 +51,7 @@ class _Common(BaseModel):
     stream_options: StreamOptions | None = None
     stop: str | list[str] | None = Field(default=None, description="Needs a tokenizer.")
     stop_token_ids: list[int] | None = None
-    ignore_eos: bool | None = Field(default=None, description="Go on to max_tokens whatever is drawn.")
+    ignore_eos: bool | None = Field(default=None, description="The model's end tokens end nothing; stop_token_ids do.")
     return_token_ids: bool | None = Field(
         default=None, description="Token ids beside the text; always without a tokenizer."
     )

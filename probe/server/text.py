@@ -7,22 +7,25 @@ from collections.abc import Sequence as Seq
 from pathlib import Path
 from typing import Any
 
+from probe.engine.errors import ProbeError
 from probe.server.errors import ServerError
 
 UNFINISHED = "\ufffd"  # what an incomplete UTF-8 sequence decodes to
 
 
 class Text:
-    """A `tokenizer.json` and, beside it, the chat template of `tokenizer_config.json`.
+    """A `tokenizer.json` and, beside it, the chat template: `chat_template.jinja`, else that of `tokenizer_config.json`.
 
-    Without a template each message becomes "<|role|>\\ncontent\\n", ended by "<|assistant|>\\n".
+    Without a template each message becomes "<|role|>\\ncontent\\n", ended by "<|assistant|>\\n". Errors: ProbeError for a file
+    that holds no tokenizer.
     """
 
     def __init__(self, tokenizer_file: Path) -> None:
         from tokenizers import Tokenizer  # noqa: PLC0415 (an optional library)
 
+        _check_tokenizer(tokenizer_file)
         self._tokenizer = Tokenizer.from_file(str(tokenizer_file))
-        self._template = _template(tokenizer_file.with_name("tokenizer_config.json"))
+        self._template = _template(tokenizer_file.parent)
 
     def encode(self, text: str) -> list[int]:
         return list(self._tokenizer.encode(text).ids)
@@ -35,22 +38,42 @@ class Text:
         if self._template is None:
             text = "".join(f"<|{message['role']}|>\n{message['content']}\n" for message in messages) + "<|assistant|>\n"
             return self.encode(text)
-        rendered = self._template.render(messages=messages, add_generation_prompt=True)
+        from jinja2 import TemplateError  # noqa: PLC0415 (an optional library)
+
+        try:
+            rendered = self._template.render(messages=messages, add_generation_prompt=True)
+        except TemplateError as refused:
+            raise ServerError(f"messages: the chat template refuses them: {refused}", "messages") from refused
         return list(self._tokenizer.encode(rendered, add_special_tokens=False).ids)
 
 
-def _template(config_file: Path) -> Any:
-    if not config_file.exists():
-        return None
-    config = json.loads(config_file.read_text(encoding="utf-8"))
-    source = config.get("chat_template")
+def _check_tokenizer(file: Path) -> None:
+    """The library tells a file that is no tokenizer by a bare Exception."""
+    try:
+        model = json.loads(file.read_text(encoding="utf-8")).get("model")
+    except (ValueError, AttributeError) as wrong:
+        raise ProbeError(f"tokenizer: {file} is no tokenizer.json: {wrong}") from wrong
+    if not isinstance(model, dict):
+        raise ProbeError(f"tokenizer: {file} is no tokenizer.json: its `model` is {model!r}")
+
+
+def _template(folder: Path) -> Any:
+    config_file, own_file = folder / "tokenizer_config.json", folder / "chat_template.jinja"
+    config = json.loads(config_file.read_text(encoding="utf-8")) if config_file.exists() else {}
+    source = own_file.read_text(encoding="utf-8") if own_file.exists() else config.get("chat_template")
     if not isinstance(source, str):
         return None
+    from jinja2 import TemplateError  # noqa: PLC0415 (an optional library)
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415 (an optional library)
 
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     tokens = {name: config.get(name) for name in ("bos_token", "eos_token")}
     environment.globals.update({k: v.get("content") if isinstance(v, dict) else v for k, v in tokens.items()})
+
+    def raise_exception(why: str) -> None:
+        raise TemplateError(why)
+
+    environment.globals["raise_exception"] = raise_exception  # by which published templates refuse, as in transformers
     return environment.from_string(source)
 
 
@@ -61,8 +84,6 @@ class TextStream:
     """
 
     def __init__(self, text: Text | None, stop: Seq[str]) -> None:
-        if stop and text is None:
-            raise ServerError(f"stop: {list(stop)!r} needs a tokenizer; use stop_token_ids", "stop")
         self._text, self._stop = text, tuple(stop)
         self._ids: list[int] = []
         self._given = 0

@@ -21,7 +21,9 @@ def probabilities(logits: Tensor, params: SamplingParams) -> Tensor:
     """
     if params.temperature == 0.0:
         return one_hot(logits.argmax(dim=-1), logits.shape[-1])
-    p = torch.softmax(logits.double() / params.temperature, dim=-1)
+    exact = logits.double()
+    # Less the largest before it is divided: by a temperature near 0 the quotients overflow, and inf - inf is no number.
+    p = torch.softmax((exact - exact.amax(dim=-1, keepdim=True)) / params.temperature, dim=-1)
     if 0 < params.top_k < p.shape[-1]:
         kth = p.topk(params.top_k, dim=-1).values[:, -1:]
         p = p.masked_fill(p < kth, 0.0)

@@ -50,14 +50,18 @@ def test_a_bad_sampling_parameter_is_refused_by_name(field: str, value: Any) -> 
         SamplingParams(**{field: value})
 
 
-def test_a_stop_token_ends_a_request_and_ignore_eos_does_not() -> None:
+def test_a_stop_token_ends_a_request_and_ignore_eos_only_means_the_models_own() -> None:
     tokens = run(engine(), {"a": prompt(1, 9)})["a"]
     third = tokens[2]
     assert third not in tokens[:2]
     stopped = SamplingParams(max_tokens=8, temperature=0.0, stop_token_ids=(third,))
     assert run(engine(), {"a": prompt(1, 9)}, stopped)["a"] == tokens[:3]
-    ignored = SamplingParams(max_tokens=8, temperature=0.0, stop_token_ids=(third,), ignore_eos=True)
-    assert run(engine(), {"a": prompt(1, 9)}, ignored)["a"] == tokens
+    asked = SamplingParams(max_tokens=8, temperature=0.0, stop_token_ids=(third,), ignore_eos=True)
+    assert run(engine(), {"a": prompt(1, 9)}, asked)["a"] == tokens[:3]
+    ending = engine()
+    ending.advancer.eos_token_ids = (third,)
+    assert run(ending, {"a": prompt(1, 9)}, SamplingParams(max_tokens=8, temperature=0.0))["a"] == tokens[:3]
+    assert run(ending, {"a": prompt(1, 9)}, GREEDY)["a"] == tokens
 
 
 def test_an_aborted_request_gives_its_blocks_back() -> None:

@@ -16,7 +16,7 @@ import uvicorn
 
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
-from probe.engine.ledger import read_ledger  # noqa: E402
+from probe.engine.ledger import read_ledger, read_run  # noqa: E402
 from probe.engine.runner import ModelInput, ModelRunner  # noqa: E402
 from probe.server.build import build  # noqa: E402
 from probe.server.options import ServeOptions  # noqa: E402
@@ -154,6 +154,7 @@ def test_a_stop_token_ends_the_output(client: httpx.Client) -> None:
         ({"prompt": [1], "model": "other"}, 404, "model", "'other' is not served; 'tiny' is"),
         ({"prompt": [1] * 90, "max_tokens": 20}, 400, "num_tokens", "max_model_len (96)"),
         ({"prompt": [1], "best_of": 3}, 400, "best_of", "best_of: 3 is not supported"),
+        ({"prompt": [1], "n": 9}, 400, "n", "n = 9: more outputs than may run at once"),
     ],
 )
 def test_bad_input_is_refused_by_name(
@@ -168,7 +169,21 @@ def test_bad_input_is_refused_by_name(
 def test_a_body_that_is_no_json_is_refused(client: httpx.Client) -> None:
     answer = client.post("/v1/completions", content=b"{", headers={"content-type": "application/json"})
     assert answer.status_code == 400
-    assert "JSON" in answer.json()["error"]["message"]
+    error = answer.json()["error"]
+    assert error["message"].startswith(
+        "body: is no JSON: Expecting property name enclosed in double quotes at character 1"
+    )
+    assert error["param"] is None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("POST", "/v1/embeddings", 404), ("GET", "/v1/completions", 405)]
+)
+def test_a_route_that_is_not_there_is_refused_in_openais_form(
+    client: httpx.Client, method: str, path: str, status: int
+) -> None:
+    answer = client.request(method, path)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, status)
 
 
 def test_a_chat_without_tokenizer_says_what_to_do(client: httpx.Client) -> None:
@@ -195,6 +210,9 @@ def test_a_stop_string_ends_a_text_before_it(texts: httpx.Client) -> None:
     [choice] = complete(texts, "hello", max_tokens=20, stop=stop)["choices"]
     assert choice["finish_reason"] == "stop"
     assert choice["text"] == text[: text.index(stop)]
+    stopped = 'vllm:request_success_total{engine="0",finished_reason="stop",model_name="tiny"}'
+    until(lambda: f"{stopped} 1.0" in texts.get("/metrics").text)
+    assert 'finished_reason="abort"' not in texts.get("/metrics").text
 
 
 def test_metrics_count_in_vllms_names(client: httpx.Client) -> None:
@@ -219,8 +237,8 @@ def test_a_client_that_hangs_up_frees_the_engine(client: httpx.Client) -> None:
     with client.stream("POST", "/v1/completions", json=body) as answer:
         next(answer.iter_lines())
     until(lambda: f"{aborted} 1.0" in client.get("/metrics").text)
-    complete(client, [90])
     assert metric(client, "vllm:num_requests_running") == 0
+    assert metric(client, "vllm:kv_cache_usage_perc") == 0
 
 
 def test_models_and_health(client: httpx.Client) -> None:
@@ -274,8 +292,46 @@ def test_out_of_memory_ends_one_request_and_no_other(client: httpx.Client, monke
 
 
 def test_the_ledger_has_a_line_a_step(tmp_path: Path) -> None:
-    for one in served(ledger=tmp_path / "steps.arrow"):
+    path = tmp_path / "steps.arrow"
+    for one in served(ledger=path):
         complete(one, [1, 2, 3], max_tokens=3)
-    records = list(read_ledger(tmp_path / "steps.arrow"))
+    records = list(read_ledger(path))
     assert [record.kind for record in records] == ["prefill", "decode", "decode"]
     assert [record.requests[0].num_new_tokens for record in records] == [3, 1, 1]
+    assert read_run(path) == {
+        "version": 1, "model": "Llama-3.1-8B", "scale": 0.01, "seed": 0, "dtype": "float32", "quantization": "none",
+        "kv_cache_dtype": "auto", "block_size": 4, "device": "cpu",
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=r"steps\.arrow is there already, and a ledger is never overwritten"):
+        ServeOptions("Llama-3.1-8B", ledger=path)
+
+
+def test_the_ledger_and_the_usage_count_the_same_tokens(tmp_path: Path) -> None:
+    """A repeated prompt, two prompts at once with three outputs each, and a stop token; by HTTP request."""
+    asked = [
+        {"prompt": PROMPT, "max_tokens": 5},
+        {"prompt": PROMPT, "max_tokens": 7},
+        {"prompt": [[1, 2, 3], [*PROMPT, 4]], "n": 3, "temperature": 1},
+        {"prompt": [5, 6], "stop_token_ids": list(range(0, 256, 3))},
+    ]
+    for one in served(ledger=tmp_path / "steps.arrow"):
+        said = {body["id"]: body["usage"] for body in (complete(one, **fields) for fields in asked)}
+    counted = {key: dict.fromkeys(("prompt_tokens", "completion_tokens", "cached_tokens"), 0) for key in said}
+    prompts = {}
+    for record in read_ledger(tmp_path / "steps.arrow"):
+        for part in record.requests:
+            key = part.request_id.rsplit("-", 1)[0]
+            prompts[part.request_id] = (key, part.num_prompt_tokens)
+            counted[key]["completion_tokens"] += part.num_output_tokens
+            counted[key]["cached_tokens"] += part.num_cached_tokens
+    for key, length in prompts.values():
+        counted[key]["prompt_tokens"] += length
+    assert [one["cached_tokens"] for one in counted.values()] == [0, 8, 8, 0]
+    assert counted == {
+        key: {
+            "prompt_tokens": usage["prompt_tokens"],
+            "completion_tokens": usage["completion_tokens"],
+            "cached_tokens": usage["prompt_tokens_details"]["cached_tokens"],
+        }
+        for key, usage in said.items()
+    }

@@ -89,6 +89,7 @@ def test_text_parts_of_a_message_are_joined(tokenizer_file: Path) -> None:
         ({"best_of": True}, "best_of", "best_of: True is not supported"),
         ({"max_token": 5}, "max_token", "max_token: unknown field (value 5)"),
         ({"stop": ["a"] * 5}, "stop", "stop: ['a', 'a', 'a', 'a', 'a'] must be at most 4 texts, none empty"),
+        ({"stop": ["END"]}, "stop", "stop: ['END'] needs a tokenizer; use stop_token_ids"),
         ({"stream_options": {"include_usage": True}}, "stream_options", "stream_options: only with stream = true"),
     ],
 )

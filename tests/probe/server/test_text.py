@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from probe.engine.errors import ProbeError
 from probe.server.errors import ServerError
 from probe.server.text import Text, TextStream
 
@@ -45,11 +46,6 @@ def test_a_held_back_beginning_comes_out_at_the_end(text: Text) -> None:
     assert given_out(text, "xEN", ("END",)) == ["x", "", "EN"]
 
 
-def test_stop_strings_need_a_tokenizer() -> None:
-    with pytest.raises(ServerError, match=r"stop: \['END'\] needs a tokenizer; use stop_token_ids"):
-        TextStream(None, ("END",))
-
-
 def test_a_chat_without_template_has_the_stated_layout(text: Text) -> None:
     ids = text.chat([{"role": "system", "content": "S"}, {"role": "user", "content": "Hi"}])
     assert text.decode(ids) == "<|system|>\nS\n<|user|>\nHi\n<|assistant|>\n"
@@ -62,3 +58,20 @@ def test_a_chat_follows_the_template_beside_the_tokenizer(tokenizer_file: Path, 
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     text = Text(tmp_path / "tokenizer.json")
     assert text.decode(text.chat([{"role": "user", "content": "Hi"}])) == "^[user]Hi>"
+    (tmp_path / "chat_template.jinja").write_text("{{ bos_token }}{{ messages[0].content }}!")
+    assert Text(tmp_path / "tokenizer.json").chat([{"role": "user", "content": "Hi"}]) == text.encode("^Hi!")
+
+
+def test_a_template_may_refuse_a_chat(tokenizer_file: Path, tmp_path: Path) -> None:
+    shutil.copy(tokenizer_file, tmp_path / "tokenizer.json")
+    (tmp_path / "chat_template.jinja").write_text("{{ raise_exception('roles must alternate') }}")
+    with pytest.raises(ServerError, match="messages: the chat template refuses them: roles must alternate") as refused:
+        Text(tmp_path / "tokenizer.json").chat([{"role": "user", "content": "Hi"}])
+    assert (refused.value.param, refused.value.status) == ("messages", 400)
+
+
+@pytest.mark.parametrize(("content", "why"), [("{", "is no tokenizer.json"), ('{"model": 1}', "its `model` is 1")])
+def test_a_file_that_holds_no_tokenizer_is_named(tmp_path: Path, content: str, why: str) -> None:
+    (tmp_path / "t.json").write_text(content)
+    with pytest.raises(ProbeError, match=f"tokenizer: .*t.json .*{why}"):
+        Text(tmp_path / "t.json")

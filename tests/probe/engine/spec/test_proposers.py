@@ -53,6 +53,12 @@ def test_probabilities_by_hand(params: SamplingParams, want: list[float]) -> Non
     torch.testing.assert_close(probabilities(LOGITS, params)[0], torch.tensor(want, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("temperature", [1e-9, 1e-310])
+def test_a_temperature_near_zero_draws_the_likeliest(temperature: float) -> None:
+    logits = torch.tensor([[-3.0, 5.0, 4.9]])
+    assert probabilities(logits, SamplingParams(temperature=temperature)).tolist() == [[0.0, 1.0, 0.0]]
+
+
 def greedy(tokens: list[int]) -> Sequence:
     return Sequence("a", tokens, SamplingParams(temperature=0.0))
 
