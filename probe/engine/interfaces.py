@@ -30,8 +30,8 @@ class SamplingParams:
         top_k: draw among the k likeliest; 0 takes all.
         top_p: draw among the likeliest that together reach this probability.
         seed: seed of this request's own generator; None uses the engine's.
-        ignore_eos: go on to max_tokens whatever is drawn.
-        stop_token_ids: tokens that end the request, besides the model's end tokens.
+        ignore_eos: the model's end tokens end nothing.
+        stop_token_ids: tokens that end the request, besides the model's end tokens; also with ignore_eos.
         n: outputs of one prompt; they share its blocks.
     """
 
@@ -117,7 +117,8 @@ class RequestStep:
     Attributes:
         num_new_tokens: tokens computed in this step, drafted ones included.
         num_past_tokens: tokens of its context that lay in the cache.
-        num_output_tokens: output tokens this step gave (accepted drafts and one more; 0 while the prompt is unfinished).
+        num_output_tokens: output tokens this step gave (accepted drafts and one more; 0 while the prompt is unfinished). The step that
+            ends a prompt of n outputs gives all their first tokens, and they stand with index 0.
         num_draft_tokens, num_accepted_tokens: of speculation.
         num_cached_tokens: tokens found in the prefix cache, stated in the step that admitted it (again, after preemption), else 0.
         num_recomputed_tokens: of the new ones, those computed before and lost by preemption.
