@@ -77,11 +77,13 @@ class EngineLoop:
         """Ends a request whose client has gone ("abort") or has what it asked for ("stop")."""
 
         def end() -> None:
-            if self.alive and self._owners.pop(request_id, None):
-                self._engine.abort_request(request_id)
-                self._metrics.ended(request_id, reason)
-                if not self._engine.has_unfinished:
-                    self._metrics.idle()
+            if not self.alive or request_id not in self._owners:
+                return
+            del self._owners[request_id]
+            self._engine.abort_request(request_id)
+            self._metrics.ended(request_id, reason)
+            if not self._engine.has_unfinished:
+                self._metrics.idle()
 
         self._command(end)
 
