@@ -10,6 +10,8 @@ from torch import Tensor
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
 
 SMALLEST_DOT = 16  # tl.dot takes no smaller side
+# Rows wider than this (MLA) are taken in smaller tiles or by more warps, for what is kept of them must stay in registers.
+WIDE, WARPS_WIDE = 256, 8
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,17 @@ class HeadShape:
     tail_used: int
     value: int
     value_used: int
+
+    def constants(self, key_dim: int) -> dict[str, int]:
+        """As the kernels call them."""
+        return {
+            "MAIN": self.main,
+            "KEY_USED": min(key_dim, self.main),
+            "TAIL": self.tail,
+            "TAIL_USED": self.tail_used,
+            "VALUE": self.value,
+            "VALUE_USED": self.value_used,
+        }
 
 
 def power_of_two(n: int) -> int:

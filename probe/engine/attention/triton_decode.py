@@ -6,31 +6,35 @@ are read once for all heads that share them, and few long sequences still fill t
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from probe.engine.attention.triton_common import SMALLEST_DOT, DeviceTables, head_shape
+from probe.engine.attention.triton_common import SMALLEST_DOT, WARPS_WIDE, WIDE, DeviceTables, head_shape
 from probe.engine.attention.triton_dot import INTERPRETED, dot
 from probe.engine.kv.cache import LayerCache
 from probe.engine.models.spec import AttentionSpec
 
 HEADS = SMALLEST_DOT  # query heads a program
 TOKENS = 64  # keys an iteration
+TOKENS_WIDE = 32  # the same where a key's row is wide: two iterations lie in a processor's shared memory, also in fp32
 PARTS_MOST = 64
 
 
-@triton.jit
+# What changes from step to step is not compiled into the kernel: each new value would stop a step for seconds.
+@triton.jit(do_not_specialize=["stride_table", "part_tokens", "parts"])
 def _part_kernel(
     query, key, value, tables, num_past, out, lse,
     scale, stride_qt, stride_qh, stride_kb, stride_kt, stride_kh, stride_vb, stride_vt, stride_vh, stride_table,
-    part_tokens, window, num_heads,
-    GROUP: tl.constexpr, BLOCK_SIZE: tl.constexpr, HEADS: tl.constexpr, TOKENS: tl.constexpr, PARTS: tl.constexpr,
+    part_tokens, parts, window, num_heads,
+    GROUP: tl.constexpr, BLOCK_SIZE: tl.constexpr, HEADS: tl.constexpr, TOKENS: tl.constexpr,
     MAIN: tl.constexpr, KEY_USED: tl.constexpr, TAIL: tl.constexpr, TAIL_USED: tl.constexpr,
     VALUE: tl.constexpr, VALUE_USED: tl.constexpr, WIDEN: tl.constexpr,
 ):  # fmt: skip
-    sequence, tile, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    sequence, tile, part = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     tiles_per_group: tl.constexpr = (GROUP + HEADS - 1) // HEADS
     kv_head = tile // tiles_per_group
     in_group = (tile % tiles_per_group) * HEADS + tl.arange(0, HEADS)
@@ -75,20 +79,20 @@ def _part_kernel(
 
     # A part without tokens has total 0: its lse is -inf, and the merge gives it weight 0.
     safe = tl.where(total > 0, total, 1.0)
-    rows = (sequence * num_heads + heads) * PARTS + part
+    rows = (sequence * num_heads + heads) * parts + part
     out_mask = real[:, None] & (width < VALUE_USED)[None, :]
     tl.store(out + rows[:, None] * VALUE_USED + width[None, :], acc / safe[:, None], mask=out_mask)
     tl.store(lse + rows, tl.where(total > 0, peak + tl.log(safe), float("-inf")), mask=real)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["parts"])
 def _merge_kernel(
-    parts, lse, sinks, out, num_heads,
-    PARTS: tl.constexpr, PARTS_PADDED: tl.constexpr, VALUE: tl.constexpr, VALUE_USED: tl.constexpr, SINKS: tl.constexpr,
+    partial, lse, sinks, out, num_heads, parts,
+    PARTS_PADDED: tl.constexpr, VALUE: tl.constexpr, VALUE_USED: tl.constexpr, SINKS: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(0)
+    row = tl.program_id(0).to(tl.int64)
     part, width = tl.arange(0, PARTS_PADDED), tl.arange(0, VALUE)
-    logs = tl.load(lse + row * PARTS + part, mask=part < PARTS, other=float("-inf"))
+    logs = tl.load(lse + row * parts + part, mask=part < parts, other=float("-inf"))
     peak = tl.max(logs, 0)
     if SINKS:
         sink = tl.load(sinks + row % num_heads).to(tl.float32)
@@ -97,10 +101,35 @@ def _merge_kernel(
     total = tl.sum(weights, 0)
     if SINKS:
         total += tl.exp(sink - peak)
-    mask = (part < PARTS)[:, None] & (width < VALUE_USED)[None, :]
-    values = tl.load(parts + (row * PARTS + part[:, None]) * VALUE_USED + width[None, :], mask=mask, other=0.0)
+    mask = (part < parts)[:, None] & (width < VALUE_USED)[None, :]
+    values = tl.load(partial + (row * parts + part[:, None]) * VALUE_USED + width[None, :], mask=mask, other=0.0)
     merged = tl.sum(values * weights[:, None], 0) / total
     tl.store(out + row * VALUE_USED + width, merged.to(out.dtype.element_ty), mask=width < VALUE_USED)
+
+
+def part_constants(spec: AttentionSpec, block_size: int) -> dict[str, Any]:
+    """What the part kernel is compiled for."""
+    shape = head_shape(spec.key_dim, spec.value_dim)
+    return {
+        "GROUP": spec.group_size,
+        "BLOCK_SIZE": block_size,
+        "HEADS": HEADS,
+        "TOKENS": TOKENS_WIDE if spec.key_dim > WIDE else TOKENS,
+        "WIDEN": INTERPRETED,
+        **shape.constants(spec.key_dim),
+    }
+
+
+def merge_constants(spec: AttentionSpec, parts: int, sinks: bool) -> dict[str, Any]:
+    """What the merge kernel is compiled for, and by how many warps it runs."""
+    shape = head_shape(spec.key_dim, spec.value_dim)
+    return {
+        "PARTS_PADDED": triton.next_power_of_2(parts),
+        "VALUE": shape.value,
+        "VALUE_USED": shape.value_used,
+        "SINKS": sinks,
+        "num_warps": WARPS_WIDE if shape.value > WIDE else 4,
+    }
 
 
 def parts_for(programs: int, longest: int, processors: int) -> int:
@@ -122,7 +151,6 @@ def decode(
     `parts` forces the number of parts of a context; by default it follows from the device.
     """
     count, num_heads = query.shape[0], spec.num_heads
-    shape = head_shape(spec.key_dim, spec.value_dim)
     tiles = spec.num_kv_heads * -(-spec.group_size // HEADS)
     parts = parts or parts_for(count * tiles, tables.longest, _processors(query.device))
     part_tokens = -(-tables.longest // parts)
@@ -132,16 +160,13 @@ def decode(
     _part_kernel[(count, tiles, parts)](
         query, cache.key, cache.value, tables.block_tables, tables.num_past, partial, lse,
         spec.scale, query.stride(0), query.stride(1), *cache.key.stride()[:3], *cache.value.stride()[:3],
-        tables.block_tables.stride(0), part_tokens, spec.window or 2**30, num_heads,
-        GROUP=spec.group_size, BLOCK_SIZE=cache.key.shape[1], HEADS=HEADS, TOKENS=TOKENS, PARTS=parts,
-        MAIN=shape.main, KEY_USED=min(spec.key_dim, shape.main), TAIL=shape.tail, TAIL_USED=shape.tail_used,
-        VALUE=shape.value, VALUE_USED=shape.value_used, WIDEN=INTERPRETED,
+        tables.block_tables.stride(0), part_tokens, parts, spec.window or 2**30, num_heads,
+        **part_constants(spec, cache.key.shape[1]),
     )  # fmt: skip
     out = query.new_empty((count, num_heads, spec.value_dim))
     _merge_kernel[(count * num_heads,)](
-        partial, lse, lse if sinks is None else sinks, out, num_heads,
-        PARTS=parts, PARTS_PADDED=triton.next_power_of_2(parts), VALUE=shape.value, VALUE_USED=shape.value_used,
-        SINKS=sinks is not None,
+        partial, lse, lse if sinks is None else sinks, out, num_heads, parts,
+        **merge_constants(spec, parts, sinks is not None),
     )  # fmt: skip
     return out
 

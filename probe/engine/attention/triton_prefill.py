@@ -6,23 +6,25 @@ sequence stands at num_past + i and sees every position up to its own.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from probe.engine.attention.metadata import BatchMetadata
-from probe.engine.attention.triton_common import DeviceTables, head_shape
+from probe.engine.attention.triton_common import WARPS_WIDE, WIDE, DeviceTables, head_shape
 from probe.engine.attention.triton_dot import INTERPRETED, dot
 from probe.engine.kv.cache import LayerCache
 from probe.engine.models.spec import AttentionSpec
 
 QUERIES = 64  # query tokens a program
 TOKENS = 32  # keys an iteration
-WIDE = 256  # key rows wider than this take fewer queries, for the accumulator must stay in registers
+QUERIES_WIDE = 16  # the same where a key's row is wide
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["stride_table"])
 def _prefill_kernel(
     query, key, value, tables, starts, num_past, tile_sequence, tile_first, sinks, out,
     scale, stride_qt, stride_qh, stride_kb, stride_kt, stride_kh, stride_vb, stride_vt, stride_vh, stride_table,
@@ -34,7 +36,7 @@ def _prefill_kernel(
     tile, head = tl.program_id(0), tl.program_id(1)
     kv_head = head // GROUP
     sequence, first_query = tl.load(tile_sequence + tile), tl.load(tile_first + tile)
-    row, count = tl.load(starts + sequence), tl.load(starts + sequence + 1) - tl.load(starts + sequence)
+    row, count = tl.load(starts + sequence).to(tl.int64), tl.load(starts + sequence + 1) - tl.load(starts + sequence)
     past = tl.load(num_past + sequence)
     index = first_query + tl.arange(0, QUERIES)
     real = index < count
@@ -96,6 +98,21 @@ def query_tiles(batch: BatchMetadata, queries: int) -> tuple[list[int], list[int
     return [i for i, _ in tiles], [first for _, first in tiles]
 
 
+def prefill_constants(spec: AttentionSpec, block_size: int, sinks: bool) -> dict[str, Any]:
+    """What the kernel is compiled for, and by how many warps it runs."""
+    wide = spec.key_dim > WIDE
+    return {
+        "GROUP": spec.group_size,
+        "BLOCK_SIZE": block_size,
+        "QUERIES": QUERIES_WIDE if wide else QUERIES,
+        "TOKENS": TOKENS,
+        "SINKS": sinks,
+        "WIDEN": INTERPRETED,
+        "num_warps": WARPS_WIDE if wide else 4,
+        **head_shape(spec.key_dim, spec.value_dim).constants(spec.key_dim),
+    }
+
+
 def prefill(
     query: Tensor,
     cache: LayerCache,
@@ -105,9 +122,8 @@ def prefill(
     sinks: Tensor | None = None,
 ) -> Tensor:
     """`query` [T, H, D] of any mix of sequences, their keys and values already written to the cache, to [T, H, V]."""
-    shape = head_shape(spec.key_dim, spec.value_dim)
-    queries = QUERIES if spec.key_dim <= WIDE else 16
-    sequences, firsts = query_tiles(batch, queries)
+    constants = prefill_constants(spec, cache.key.shape[1], sinks is not None)
+    sequences, firsts = query_tiles(batch, constants["QUERIES"])
     tile_sequence = torch.tensor(sequences, dtype=torch.int32).to(query.device, non_blocking=True)
     tile_first = torch.tensor(firsts, dtype=torch.int32).to(query.device, non_blocking=True)
     query = query if query.stride(-1) == 1 else query.contiguous()
@@ -116,9 +132,6 @@ def prefill(
         query, cache.key, cache.value, tables.block_tables, tables.query_starts, tables.num_past, tile_sequence, tile_first,
         tile_first if sinks is None else sinks, out,
         spec.scale, query.stride(0), query.stride(1), *cache.key.stride()[:3], *cache.value.stride()[:3],
-        tables.block_tables.stride(0), spec.window or 2**30, spec.num_heads,
-        GROUP=spec.group_size, BLOCK_SIZE=cache.key.shape[1], QUERIES=queries, TOKENS=TOKENS,
-        MAIN=shape.main, KEY_USED=min(spec.key_dim, shape.main), TAIL=shape.tail, TAIL_USED=shape.tail_used,
-        VALUE=shape.value, VALUE_USED=shape.value_used, SINKS=sinks is not None, WIDEN=INTERPRETED,
+        tables.block_tables.stride(0), spec.window or 2**30, spec.num_heads, **constants,
     )  # fmt: skip
     return out
