@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from probe.engine.interfaces import RequestOutput
 from probe.server.text import TextStream
@@ -98,7 +99,7 @@ class Shape:
 
 def event(body: dict[str, Any]) -> str:
     """One server-sent event."""
-    return f"data: {json.dumps(body, separators=(',', ':'))}\n\n"
+    return f"data: {msgspec.json.encode(body).decode()}\n\n"
 
 
 DONE = "data: [DONE]\n\n"
