@@ -95,7 +95,8 @@ class Sample(Record):
         contexts: of each decoding sequence, tokens it attends to, the new one included.
         prefills: [new, cached] tokens of each prompt in the step.
         round: which of the interleaved rounds; -1 is the reference point's own series.
-        contaminated: something else used the machine; not in summaries, and the shape was measured again.
+        contaminated: something else used the machine, or it was slower; not in summaries, and the shape was measured again.
+        pace: seconds that a fixed piece of work took beside this visit (median of ticks before and after); None: not taken.
         prefix_hits: cached tokens found where none were meant; must be 0.
     """
 
@@ -106,6 +107,7 @@ class Sample(Record):
     round: int = 0
     reference: bool = False
     contaminated: bool = False
+    pace: Seconds | None = None
     prefix_hits: Count = 0
     at: float | None = None
 
@@ -227,7 +229,12 @@ class Fit(Record):
 
 
 class Run(Record):
-    """How it was measured. `measured_at`: ISO 8601, UTC. `source`: file or address an import came from, and its licence."""
+    """How it was measured. Attributes:
+
+    measured_at: ISO 8601, UTC. source: file or address an import came from, and its licence.
+    drift: how much slower the reference point became, as a share. pace: seconds of the fixed piece of work beside clean samples: the
+    machine's own pace when this was measured. None: not known.
+    """
 
     measured_at: str
     via: Via
@@ -236,6 +243,7 @@ class Run(Record):
     warm_up: int | None = None
     source: str | None = None
     drift: float | None = None
+    pace: Seconds | None = None
 
 
 class ResultFile(Record):

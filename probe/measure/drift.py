@@ -1,15 +1,18 @@
-"""Has the cost of a pinned curve moved? Its reference points measured again, then against now, with an interval."""
+"""Has the cost of a pinned curve moved, and was it the engine or the machine? Its reference points measured again, then against now, with
+an interval; and, where both sides have the machine's pace beside them, the pace itself and the points in units of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from probe.curve.schema import Point, ResultFile, Sample
 from probe.measure.describe import device_info, model_info
 from probe.measure.errors import MeasureRefused
+from probe.measure.judge import PACE_SHARE, judged, limit_of
+from probe.measure.pace import pace_of
 from probe.measure.rig import Rig, rig_of
 from probe.measure.shapes import Shape
 from probe.measure.visit import Visiting, Visitor
@@ -17,6 +20,7 @@ from probe.measure.watch import QUIET_SHARE
 
 _DRAWS = 2_000
 Rounds = list[float]
+Value = Callable[[Sample], float | None]
 
 
 @dataclass(frozen=True)
@@ -32,12 +36,15 @@ class Change:
 @dataclass(frozen=True)
 class Drift:
     """Attributes: overall: geometric mean over the shapes. moved: the interval lies wholly beyond the tolerance. noisy: shapes without
-    a clean sample now."""
+    a clean sample now. machine: of a fixed piece of work beside the shapes; engine: of the shapes' time in units of that work. None:
+    one side has no pace."""
 
     changes: list[Change]
     overall: Change
     tolerance: float
     noisy: list[str]
+    machine: Drift | None = None
+    engine: Drift | None = None
 
     @property
     def moved(self) -> bool:
@@ -45,28 +52,42 @@ class Drift:
 
     @property
     def verdict(self) -> str:
+        return self._verdict("cost")
+
+    def _verdict(self, what: str) -> str:
         one = self.overall
         interval = f"{one.change:+.1%} [{one.low:+.1%}, {one.high:+.1%}]"
         if self.moved:
-            return f"cost moved: {interval}"
+            return f"{what} moved: {interval}"
         inside = -self.tolerance <= one.low and one.high <= self.tolerance
-        return f"cost did not move: {interval}" if inside else f"can't tell whether cost moved: {interval}"
+        return f"{what} did not move: {interval}" if inside else f"can't tell whether {what} moved: {interval}"
 
     def lines(self) -> list[str]:
         """What the command prints."""
         shown = [f"{one.name}: {one.change:+.1%} [{one.low:+.1%}, {one.high:+.1%}]" for one in self.changes]
         noisy = [f"contaminated, not compared: {', '.join(self.noisy)}"] if self.noisy else []
-        return [*shown, *noisy, f"{self.verdict} (95 % interval, tolerance {self.tolerance:.1%})"]
+        return [*shown, *noisy, *self._whose(), f"{self.verdict} (95 % interval, tolerance {self.tolerance:.1%})"]
+
+    def _whose(self) -> list[str]:
+        """Whether the engine or the machine is slower."""
+        if self.machine is None or self.engine is None:
+            return ["whether the machine itself is slower is not known: its pace was not taken then and now"]
+        return [
+            self.machine._verdict("the machine's own pace (seconds of a fixed piece of work)"),
+            self.engine._verdict("the engine's cost at equal pace"),
+        ]
 
 
 @dataclass(frozen=True)
 class Again:
-    """How to measure again. Attributes: tolerance: changes below it are no drift. other_device: may differ from the file's."""
+    """How to measure again. Attributes: tolerance: changes below it are no drift. pace_share: a visit is out when the machine was slower
+    by more than beside the quicker ones of now; 0: its pace isn't asked. other_device: may differ from the file's."""
 
     rounds: int = 5
     tolerance: float = 0.02
     seed: int = 1
     quiet_share: float = QUIET_SHARE
+    pace_share: float = PACE_SHARE
     other_device: bool = False
 
 
@@ -89,14 +110,39 @@ def measure_again(result: ResultFile, rig: Rig, how: Again) -> Drift:
     """Reference shapes in interleaved rounds on a rig that is there already."""
     shapes = reference_shapes(result.points)
     visiting = Visiting(warm_up=result.run.warm_up or 2, quiet_share=how.quiet_share)
-    visitor = Visitor(rig.engine, how.seed, visiting)
-    samples: dict[Shape, list[Sample]] = {shape: [] for shape in shapes}
-    for number in range(how.rounds):
-        for shape in shapes:
-            samples[shape] += visitor.visit(shape, number)
-    then = {shape: by_round(samples_of(shape, result.samples)) for shape in shapes}
-    now = {shape: by_round(found) for shape, found in samples.items()}
-    return compare(then, now, how.tolerance, how.seed)
+    visitor = Visitor(rig.engine, how.seed, visiting, pace_of(rig) if how.pace_share else None)
+    visits = [(shape, visitor.visit(shape, number)) for number in range(how.rounds) for shape in shapes]
+    limit = limit_of([samples for _, samples in visits], how.pace_share)
+    now: dict[Shape, list[Sample]] = {shape: [] for shape in shapes}
+    for shape, samples in visits:
+        now[shape] += judged(samples, limit)
+    then = {shape: samples_of(shape, result.samples) for shape in shapes}
+    return compared(then, now, how.tolerance, how.seed)
+
+
+def compared(then: dict[Shape, list[Sample]], now: dict[Shape, list[Sample]], tolerance: float, seed: int) -> Drift:
+    """Cost, and apart from it the machine's pace and the engine's cost in units of it. Raises as `compare` does."""
+
+    def change(value: Value) -> Drift:
+        before, after = ({shape: by_round(found, value) for shape, found in side.items()} for side in (then, now))
+        return compare(before, after, tolerance, seed)
+
+    cost = change(seconds_of)
+    paced = [shape for shape in now if by_round(then.get(shape, []), pace_beside) and by_round(now[shape], pace_beside)]
+    return replace(cost, machine=change(pace_beside), engine=change(at_pace)) if paced else cost
+
+
+def seconds_of(sample: Sample) -> float | None:
+    return sample.seconds
+
+
+def pace_beside(sample: Sample) -> float | None:
+    return sample.pace
+
+
+def at_pace(sample: Sample) -> float | None:
+    """Seconds in units of the fixed work beside it."""
+    return None if sample.pace is None else sample.seconds / sample.pace
 
 
 def reference_shapes(points: Sequence[Point]) -> list[Shape]:
@@ -127,12 +173,13 @@ def samples_of(shape: Shape, samples: Sequence[Sample]) -> list[Sample]:
     return found
 
 
-def by_round(samples: Sequence[Sample]) -> Rounds:
+def by_round(samples: Sequence[Sample], value: Value) -> Rounds:
     """The median of each round's clean samples: steps of one visit are alike, so rounds are what an interval may draw from."""
     rounds: dict[int, list[float]] = {}
     for one in samples:
-        if not one.contaminated:
-            rounds.setdefault(one.round, []).append(one.seconds)
+        number = value(one)
+        if not one.contaminated and number is not None:
+            rounds.setdefault(one.round, []).append(number)
     return [float(np.median(seconds)) for _, seconds in sorted(rounds.items())]
 
 

@@ -38,6 +38,7 @@ def run_job(values: Mapping[str, Any], out: Path, say: Say) -> ResultFile:
         adaptive=adaptive,
         seed=values["seed"],
         keep_contaminated=values.get("keep_contaminated", False),
+        pace_share=values["pace_share"],
     )
     visiting = Visiting(values["steps"], values["warm_up"], quiet_share=values["quiet_share"])
     rig = build_rig(ServeOptions.of({**values, "no_enable_prefix_caching": True}), values["threads"])

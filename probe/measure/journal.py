@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import msgspec
 
 from probe.curve.schema import Kind, Sample
 from probe.measure.errors import MeasureRefused
+from probe.measure.judge import judged, limit_of
 from probe.measure.shapes import Shape
 
 VERSION = 1
+Place = tuple[int, int, int]
 Key = tuple[int, int, int, int]
 
 
@@ -58,13 +61,13 @@ class Visit(msgspec.Struct, frozen=True, tag="visit", forbid_unknown_fields=True
     took: float
     samples: list[Sample]
 
-    @property
-    def contaminated(self) -> bool:
-        """Fewer than half of the steps are clean."""
-        return 2 * sum(one.contaminated for one in self.samples) > len(self.samples)
-
 
 Line = Header | Plan | Visit
+
+
+def contaminated(samples: Sequence[Sample]) -> bool:
+    """Of a visit: fewer than half of its steps are clean."""
+    return 2 * sum(one.contaminated for one in samples) > len(samples)
 
 
 class Journal:
@@ -124,7 +127,7 @@ class Journal:
         self._append(line)
         return line
 
-    def attempts(self, place: tuple[int, int, int]) -> list[Visit]:
+    def attempts(self, place: Place) -> list[Visit]:
         """Visits of one place of one round of one stage."""
         return [one for one in self.visits if one.key[:3] == place]
 
@@ -133,8 +136,10 @@ class Journal:
         """Spent measuring, before and after any kill."""
         return sum(one.took for one in self.visits)
 
-    def samples(self) -> list[tuple[Shape, Sample]]:
-        return [(visit.shape.shape(), sample) for visit in self.visits for sample in visit.samples]
+    def samples(self, pace_share: float = 0.0) -> list[tuple[Shape, Sample]]:
+        """All, in order. pace_share: those of a machine slower by more are contaminated; 0: as they were taken."""
+        limit = limit_of([visit.samples for visit in self.visits], pace_share)
+        return [(visit.shape.shape(), sample) for visit in self.visits for sample in judged(visit.samples, limit)]
 
     def close(self) -> None:
         os.close(self._file)

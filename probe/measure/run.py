@@ -25,6 +25,8 @@ from probe.measure.ceilings import measure_ceilings
 from probe.measure.describe import device_info, engine_info, memory_info, model_info
 from probe.measure.errors import MeasureRefused
 from probe.measure.journal import Journal
+from probe.measure.judge import notes_of, pace_of_curve
+from probe.measure.pace import pace_of
 from probe.measure.plan import GridFile, shapes_of
 from probe.measure.rig import Rig, options_of
 from probe.measure.shapes import Shape
@@ -67,7 +69,8 @@ def measure(rig: Rig, wanted: Sweep, journal_path: Path, say: Say) -> tuple[Resu
     try:
         # Another seed for each attempt, so that no prompt of an earlier one is drawn again.
         drawn = hash_of(wanted.settings.seed, len(journal.visits))
-        visitor = Visitor(rig.engine, drawn, wanted.visiting)
+        pace = pace_of(rig) if wanted.settings.pace_share else None
+        visitor = Visitor(rig.engine, drawn, wanted.visiting, pace)
         notes = sweep(visitor.visit, shapes, reference_of(shapes), rig.experts, journal, wanted.settings, say)
     except KeyboardInterrupt:
         notes, ended = ["interrupted: the rest of the plan is missing"], False
@@ -94,7 +97,8 @@ def _possible(rig: Rig, shapes: list[Shape], steps: int) -> tuple[list[Shape], l
 
 
 def _result(rig: Rig, model: ModelInfo, wanted: Sweep, journal: Journal, notes: list[str]) -> ResultFile:
-    found = journal.samples()
+    share = wanted.settings.pace_share
+    found = journal.samples(share)
     samples = [sample for _, sample in found]
     measured = None
     if wanted.ceilings:
@@ -111,6 +115,7 @@ def _result(rig: Rig, model: ModelInfo, wanted: Sweep, journal: Journal, notes: 
             rounds=wanted.settings.rounds,
             warm_up=wanted.visiting.warm_up,
             drift=drift_of(samples),
+            pace=pace_of_curve(samples),
         ),
         model=model,
         engine=engine_info(rig),
@@ -118,7 +123,8 @@ def _result(rig: Rig, model: ModelInfo, wanted: Sweep, journal: Journal, notes: 
         samples=samples,
         points=points_of(found, wanted.settings.keep_contaminated),
     )
-    return fitted(result, [*notes, *remarks(result)], memory_info(rig))
+    notes += [*notes_of([visit.samples for visit in journal.visits], share), *remarks(result)]
+    return fitted(result, notes, memory_info(rig))
 
 
 def fitted(result: ResultFile, notes: list[str], memory: dict[str, Any]) -> ResultFile:

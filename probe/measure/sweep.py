@@ -1,8 +1,11 @@
 """How is a grid measured? In stages of interleaved rounds: a coarse grid, then where the fit is worst on what it hasn't seen.
 
-    for each stage: plan, then rounds over its shapes in a drawn order, the reference shape between them; fit; stop when good enough
+    for each stage: plan, then rounds over its shapes in a drawn order, the reference shape between them; again what was contaminated;
+        fit; stop when good enough
 
-Every visit is in the journal before the next begins, and the order is drawn from the seed, so a killed run goes on where it stopped.
+A machine that is disturbed stays so for seconds: of visits that came right after a slow one, four in five were slow too. So visits are
+repeated when the stage's others are done. Every visit is in the journal before the next begins, and the order is drawn from the seed, so
+a killed run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from dataclasses import dataclass
 from probe.curve.schema import Point, Sample
 from probe.fit.fit import fit
 from probe.fit.model import Experts
-from probe.measure.journal import Journal, Key
+from probe.measure.errors import MeasureRefused
+from probe.measure.journal import Journal, Place, contaminated
+from probe.measure.judge import PACE_SHARE, judged, limit_of
 from probe.measure.plan import refine
 from probe.measure.shapes import Shape, unique
 from probe.measure.summary import points_of
@@ -33,6 +38,7 @@ class Settings:
         rounds: of each stage. reference_every: visits between two of the reference shape. retries: of a contaminated visit.
         adaptive: False measures the given shapes only. stages: at most so many.
         keep_contaminated: a shape without a clean sample has a point of contaminated ones, marked as such.
+        pace_share: a visit is contaminated when the machine was slower by more than its own quicker visits show it; 0: not asked.
     """
 
     budget_seconds: float
@@ -44,6 +50,13 @@ class Settings:
     stages: int = 8
     seed: int = 0
     keep_contaminated: bool = False
+    pace_share: float = PACE_SHARE
+
+    def __post_init__(self) -> None:
+        if self.pace_share < 0:
+            raise MeasureRefused(
+                "pace_share", self.pace_share, "a share is expected, or 0: the machine's pace isn't asked"
+            )
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ def sweep(
             _stage(visit, stage, journal.plans[stage], reference, journal, how, say)
         except BudgetSpent:
             return [f"the budget of {how.budget_seconds / 60:g} minutes ended in stage {stage}"]
-        points = points_of(journal.samples(), how.keep_contaminated)
+        points = points_of(journal.samples(how.pace_share), how.keep_contaminated)
         error = held_out_error(points, experts)
         if not how.adaptive:
             return []
@@ -103,14 +116,16 @@ def _stage(
     visit: Visit, stage: int, shapes: list[Shape], reference: Shape, journal: Journal, how: Settings, say: Say
 ) -> None:
     order = [one for number in range(how.rounds) for one in _round(stage, number, shapes, reference, how)]
-    for done, (key, shape) in enumerate(order):
-        say(Step(stage, shape, done, len(order)))
-        _place(visit, key, shape, shape == reference, journal, how)
+    for attempt in range(1 + how.retries):
+        for done, (place, shape) in enumerate(order):
+            if _due(journal, place, attempt, how):
+                say(Step(stage, shape, len(order) if attempt else done, len(order)))
+                _place(visit, place, shape, shape == reference, journal, how)
 
 
 def _round(
     stage: int, number: int, shapes: list[Shape], reference: Shape, how: Settings
-) -> Iterator[tuple[tuple[int, int, int], Shape]]:
+) -> Iterator[tuple[Place, Shape]]:
     """Places of a round: the reference first, in between and last, the others in an order drawn from seed, stage and round."""
     drawn = unique([shape for shape in shapes if shape != reference])
     random.Random(f"{how.seed}/{stage}/{number}").shuffle(drawn)
@@ -124,20 +139,21 @@ def _round(
         yield (stage, number, place), shape
 
 
-def _place(
-    visit: Visit, place: tuple[int, int, int], shape: Shape, is_reference: bool, journal: Journal, how: Settings
-) -> None:
-    """Visits a place until a visit is clean or retries are spent; none where the journal has that already."""
-    while True:
-        known = journal.attempts(place)
-        if any(not one.contaminated for one in known) or len(known) > how.retries:
-            return
-        if journal.seconds >= how.budget_seconds:
-            raise BudgetSpent
-        begun = time.perf_counter()
-        samples = visit(shape, REFERENCE_ROUND if is_reference else place[1], is_reference)
-        key: Key = (*place, len(known))
-        journal.visit(key, shape, time.perf_counter() - begun, samples)
+def _due(journal: Journal, place: Place, attempt: int, how: Settings) -> bool:
+    """No visit of the place is clean, and it has had no more than so many. What counts as clean may change with what came later."""
+    known = journal.attempts(place)
+    if len(known) > attempt:
+        return False
+    limit = limit_of([one.samples for one in journal.visits], how.pace_share) if known else None
+    return not any(not contaminated(judged(one.samples, limit)) for one in known)
+
+
+def _place(visit: Visit, place: Place, shape: Shape, is_reference: bool, journal: Journal, how: Settings) -> None:
+    if journal.seconds >= how.budget_seconds:
+        raise BudgetSpent
+    attempt, begun = len(journal.attempts(place)), time.perf_counter()
+    samples = visit(shape, REFERENCE_ROUND if is_reference else place[1], is_reference)
+    journal.visit((*place, attempt), shape, time.perf_counter() - begun, samples)
 
 
 Say = Callable[[Step], None]

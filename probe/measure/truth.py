@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,14 @@ from probe.engine.engine import Engine
 from probe.engine.interfaces import SamplingParams
 from probe.fit.errors import error_of
 from probe.measure import watch
+from probe.measure.clock import Clock, clock_of
+from probe.measure.pace import pace_of
 from probe.measure.rig import Rig
 from probe.measure.simulate import Books, Part, Served, simulate, step_seconds
 from probe.measure.traffic import Arrival, Lengths, at_rate, draw_arrivals
 from probe.measure.warm import warm
 
 LOADS = (0.5, 0.8)
-Clock = Callable[[], float]
 _MOST, _ATTEMPTS = 2_000, 2
 # Kernels are warmed for steps so much larger than predicted ones: a replay that is slower has more at once.
 _MARGIN = 1.5
@@ -43,16 +43,8 @@ class Figure:
         return self.predicted / self.measured - 1.0
 
 
-def clock(threads: int | None) -> Clock:
-    """Seconds of a replay. An engine on one thread has a clock that stands still while others have its processor: arrivals, steps and
-    first tokens go by it alike, so that a shared machine shows a replay as an own one would. Others get the wall's."""
-    if threads != 1:
-        return time.perf_counter
-    return lambda: time.perf_counter() - watch.thread_waited()
-
-
-def replay(engine: Engine, arrivals: Sequence[Arrival], seed: int, now: Clock = time.perf_counter) -> Served:
-    """Serves the list in real time, `at` in seconds, with prompts drawn anew. Answers have the lengths asked for."""
+def replay(engine: Engine, arrivals: Sequence[Arrival], seed: int, now: Clock) -> Served:
+    """Serves the list, `at` in seconds of the clock, with prompts drawn anew. Answers have the lengths asked for."""
     draw, vocabulary = random.Random(seed), engine.runner.model.config.vocab_size
     prompts = [draw.choices(range(vocabulary), k=one.input_tokens) for one in arrivals]
     coming = deque(enumerate(arrivals))
@@ -65,9 +57,10 @@ def replay(engine: Engine, arrivals: Sequence[Arrival], seed: int, now: Clock = 
             params = SamplingParams(max_tokens=one.output_tokens, temperature=0.0, ignore_eos=True)
             engine.add_request(prompts[number], params, str(number))
         if not engine.has_unfinished:
-            time.sleep(max(0.0, coming[0][1].at - before))
+            now.wait(coming[0][1].at - before)
             continue
         step = engine.step()
+        now.stepped()
         after = now() - begun
         served.busy_seconds += after - before
         ran = () if step.record is None else step.record.requests
@@ -121,7 +114,8 @@ def books_of(rig: Rig) -> Books:
 def with_replay(
     result: ResultFile, rig: Rig, seconds: float, arrivals: Sequence[Arrival] | None = None, seed: int = 0
 ) -> ResultFile:
-    """The file with the fit's error `replay` over three figures at two loads, and a note for each. `seconds`: of one replay, about."""
+    """The file with the fit's error `replay` over three figures at two loads, and a note for each. `seconds`: of one replay, about. It goes
+    at the pace that the file has its curve measured at; in real time where it has none."""
     assert result.curve is not None
     assert result.fit is not None
     curve, books = CurveDocument.of(result.curve), books_of(rig)
@@ -132,10 +126,11 @@ def with_replay(
     most, found, notes = capacity(curve, arrivals, books), [], []
     tokens, sequences = largest(simulate(curve, at_rate(arrivals, most * LOADS[-1]), books))
     warm(rig, round(_MARGIN * tokens), round(_MARGIN * sequences))
+    pace = None if result.run.pace is None else pace_of(rig)
     for load in LOADS:
         listed = at_rate(arrivals, most * load)
         predicted = simulate(curve, listed, books)
-        measured, noise = _quiet_replay(rig, listed, seed)
+        measured, noise = _quiet_replay(rig, listed, seed, lambda: clock_of(rig.threads, pace, result.run.pace))
         at_load = figures(load, predicted, measured)
         found += at_load
         shown = ", ".join(f"{f.name} {f.predicted:.4g} s for {f.measured:.4g} s ({f.error:+.1%})" for f in at_load)
@@ -148,17 +143,17 @@ def with_replay(
     return msgspec.structs.replace(result, fit=fit)
 
 
-def _quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int) -> tuple[Served, str]:
+def _quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int, start: Callable[[], Clock]) -> tuple[Served, str]:
     """The first replay that nothing disturbed, else the last one; and what a reader must know of it."""
     for attempt in range(_ATTEMPTS):
-        begin, waited, mine = watch.read(), watch.waited(), watch.thread_waited()
-        served = replay(rig.engine, arrivals, seed + attempt, clock(rig.threads))
+        begin, waited, mine, clock = watch.read(), watch.waited(), watch.thread_waited(), start()
+        served = replay(rig.engine, arrivals, seed + attempt, clock)
         waited, mine = watch.waited() - waited, watch.thread_waited() - mine
         noisy = watch.contaminated(begin, watch.read()) or waited > watch.QUIET_SHARE * served.busy_seconds
         if not noisy:
-            return served, ""
+            return served, clock.said()
     stood = f", its clock stood still for {mine:.2g} s" if rig.threads == 1 else ""
-    return served, f"; others used the machine meanwhile{stood}"
+    return served, f"{clock.said()}; others used the machine meanwhile{stood}"
 
 
 def _lengths(rig: Rig) -> Lengths:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 import time
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from probe.engine.kv.sequence import Sequence
 from probe.measure import watch
 from probe.measure.errors import MeasureRefused, NotAsPlanned
 from probe.measure.lay import lay_decoding, lay_prompt, scatter
+from probe.measure.pace import TICKS, Pace
 from probe.measure.shapes import Shape
 
 _FEW = 3
@@ -53,23 +55,27 @@ class Timed:
 
 
 class Visitor:
-    """Measures shapes on one engine. Every prompt is drawn anew, so that nothing of an earlier one can be found in the cache."""
+    """Measures shapes on one engine. Every prompt is drawn anew, so that nothing of an earlier one can be found in the cache.
 
-    def __init__(self, engine: Engine, seed: int, how: Visiting | None = None) -> None:
-        self.engine, self.how = engine, how or Visiting()
+    pace: of the machine, taken before and after each visit; None: not taken.
+    """
+
+    def __init__(self, engine: Engine, seed: int, how: Visiting | None = None, pace: Pace | None = None) -> None:
+        self.engine, self.how, self.pace = engine, how or Visiting(), pace
         self._draw = random.Random(seed)
         self._vocabulary = engine.runner.model.config.vocab_size
         self._count = 0
 
     def visit(self, shape: Shape, round_number: int = 0, reference: bool = False) -> list[Sample]:
         """One sample a timed step, in order. Raises NotAsPlanned where the engine did something else, and leaves it empty then."""
-        begin = watch.read()
+        ticks, begin = self._ticks(), watch.read()
         try:
             timed = self._idle() if shape.kind == "idle" else self._steps(shape)
         finally:
             for sequence in list(self.engine.scheduler.running):
                 self.engine.abort_request(sequence.request_id)
         noisy = watch.contaminated(begin, watch.read(), self.how.quiet_share)
+        ticks += self._ticks()
         return [
             Sample(
                 kind=shape.kind,
@@ -79,6 +85,7 @@ class Visitor:
                 round=round_number,
                 reference=reference,
                 contaminated=noisy or one.noisy,
+                pace=statistics.median(ticks) if ticks else None,
                 at=one.at,
             )
             for one in timed
@@ -124,6 +131,9 @@ class Visitor:
         seconds = time.perf_counter() - begun
         noisy = watch.waited() - waited > self.how.quiet_share * seconds
         return Timed(seconds, contexts, at, noisy), output
+
+    def _ticks(self) -> list[float]:
+        return [] if self.pace is None else [self.pace.tick() for _ in range(TICKS)]
 
     def _name(self) -> str:
         self._count += 1

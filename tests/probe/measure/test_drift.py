@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from probe.curve.schema import Point, Sample
-from probe.measure.drift import Change, Drift, by_round, compare, reference_shapes, samples_of
+from probe.measure.drift import Change, Drift, by_round, compare, compared, reference_shapes, samples_of, seconds_of
 from probe.measure.errors import MeasureRefused
 from probe.measure.shapes import decode, prefill
 
@@ -64,7 +64,7 @@ def test_a_shape_without_clean_rounds_is_named_and_left_out() -> None:
 def test_rounds_are_medians_of_their_clean_samples() -> None:
     rows = [(0, 1.0, False), (0, 3.0, False), (0, 99.0, True), (1, 7.0, False), (2, 5.0, True)]
     samples = [Sample(kind="decode", seconds=s, round=r, contaminated=bad) for r, s, bad in rows]
-    assert by_round(samples) == [2.0, 7.0]
+    assert by_round(samples, seconds_of) == [2.0, 7.0]
 
 
 def test_reference_shapes_are_the_corners_and_the_longest_prompt() -> None:
@@ -85,3 +85,38 @@ def test_samples_of_a_file_are_found_by_what_ran() -> None:
     others = [sample([64], []), sample([256, 256], []), sample([32, 96], []), sample([], [(64, 0)], "prefill")]
     assert samples_of(decode(2, 64), [*mine, *others]) == mine
     assert samples_of(prefill(64), [*mine, *others]) == [others[3]]
+
+
+def paced(pace: float | None, rounds: dict[object, list[float]], by: float = 1.0) -> dict[object, list[Sample]]:
+    """A sample a round of each shape, with the machine's pace beside it."""
+    return {
+        shape: [Sample(kind="decode", seconds=s * by, pace=pace, round=r) for r, s in enumerate(seconds)]
+        for shape, seconds in rounds.items()
+    }
+
+
+def test_a_slower_machine_is_told_from_a_slower_engine() -> None:
+    """The work takes 2.4 ms for 2 ms, a fifth more; steps take 26 % more, so at equal pace 1.26 / 1.2 = 1.05 times their time."""
+    found = compared(paced(0.002, THEN), paced(0.0024, THEN, 1.26), 0.02, seed=1)  # type: ignore[arg-type]
+    assert found.machine is not None
+    assert found.engine is not None
+    assert found.overall.change == pytest.approx(0.26)
+    assert found.machine.overall.change == pytest.approx(0.2)
+    assert found.engine.overall.change == pytest.approx(0.05)
+    _, _, machine, engine, last = found.lines()
+    assert machine == "the machine's own pace (seconds of a fixed piece of work) moved: +20.0% [+20.0%, +20.0%]"
+    assert engine.startswith("the engine's cost at equal pace moved: +5.0%")
+    assert last.startswith("cost moved: +26.0%")
+
+
+def test_a_slower_machine_with_the_same_engine_has_moved_the_cost_alone() -> None:
+    found = compared(paced(0.002, THEN), paced(0.0022, THEN, 1.1), 0.02, seed=1)  # type: ignore[arg-type]
+    assert found.moved
+    assert found.lines()[3].startswith("the engine's cost at equal pace did not move: +0.0%")
+
+
+@pytest.mark.parametrize(("then", "now"), [(None, 0.002), (0.002, None)])
+def test_without_a_pace_then_and_now_it_is_not_known_who_is_slower(then: float | None, now: float | None) -> None:
+    found = compared(paced(then, THEN), paced(now, THEN), 0.02, seed=1)  # type: ignore[arg-type]
+    assert (found.machine, found.engine) == (None, None)
+    assert "is not known" in found.lines()[2]

@@ -8,7 +8,7 @@ import pytest
 
 from probe.curve.schema import Sample
 from probe.measure.errors import MeasureRefused
-from probe.measure.journal import Journal, ShapeLine, Visit
+from probe.measure.journal import Journal, contaminated
 from probe.measure.shapes import decode, mixed
 
 ABOUT = {"model_hash": "abc", "grid": (1, 2)}
@@ -57,5 +57,4 @@ def test_a_damaged_line_in_the_middle_is_refused_by_its_number(tmp_path: Path) -
 @pytest.mark.parametrize(("bad", "expected"), [(1, False), (2, True)])
 def test_a_visit_is_contaminated_when_more_than_half_of_its_steps_are(bad: int, expected: bool) -> None:
     noisy = Sample(kind="decode", seconds=0.5, contexts=[40], contaminated=True)
-    visit = Visit((0, 0, 0, 0), ShapeLine.of(decode(1, 40)), 1.0, [SAMPLE] * (3 - bad) + [noisy] * bad)
-    assert visit.contaminated is expected
+    assert contaminated([SAMPLE] * (3 - bad) + [noisy] * bad) is expected

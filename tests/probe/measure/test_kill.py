@@ -34,6 +34,7 @@ def command(path: Path) -> list[str]:
         "grid": grid,
         "rounds": 2,
         "quiet-share": 1,
+        "pace-share": 0,
         "retries": 0,
         "replay": 0,
         "dtype": "float32",

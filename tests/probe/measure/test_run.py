@@ -41,7 +41,7 @@ GRID = {
 
 def options(path: Path, **more: Any) -> list[str]:
     (path / "grid.json").write_text(json.dumps(GRID), encoding="utf-8")
-    # A share of 1 takes noise for quiet: these runs are about what is written, not about times.
+    # Such shares take noise for quiet: these runs are about what is written, not about times.
     given: dict[str, Any] = {
         "model": folder(path / "llama-small"),
         "grid": path / "grid.json",
@@ -49,6 +49,7 @@ def options(path: Path, **more: Any) -> list[str]:
         "steps": 3,
         "retries": 0,
         "quiet-share": 1,
+        "pace-share": 0,
         "dtype": "float32",
         "device": "cpu",
         "threads": 1,
@@ -66,7 +67,7 @@ def options(path: Path, **more: Any) -> list[str]:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[ResultFile, str]:
     path = tmp_path_factory.mktemp("run")
-    done = CliRunner().invoke(probe, ["run", *options(path)])
+    done = CliRunner().invoke(probe, ["run", *options(path, **{"pace-share": 1e6})])
     assert done.exit_code == 0, done.output
     return read_result(path / "curve.json"), done.output
 
@@ -122,6 +123,24 @@ def test_errors_are_stated_and_printed(measured: tuple[ResultFile, str]) -> None
     assert fit.errors["replay"].n == 6
 
 
+def test_the_machines_own_pace_is_in_the_file_and_the_replays_went_by_it(measured: tuple[ResultFile, str]) -> None:
+    """Every sample has its visit's, the run one of their middle."""
+    result = measured[0]
+    paces = [one.pace for one in result.samples if one.pace is not None]
+    assert len(paces) == len(result.samples) == 36 * 3
+    assert result.run.pace is not None
+    assert min(paces) <= result.run.pace <= max(paces)
+    assert result.fit is not None
+    replays = [note for note in result.fit.notes if note.startswith("replay")]
+    assert [note.count("seconds at the curve's pace") for note in replays] == [1, 1]
+
+
+def test_a_run_that_does_not_ask_for_the_pace_has_none(tmp_path: Path) -> None:
+    assert CliRunner().invoke(probe, ["run", *options(tmp_path, rounds=1, replay=0)]).exit_code == 0
+    result = read_result(tmp_path / "curve.json")
+    assert (result.run.pace, {one.pace for one in result.samples}) == (None, {None})
+
+
 def test_the_same_rig_comes_from_the_file(measured: tuple[ResultFile, str], tmp_path: Path) -> None:
     given = dict(measured[0].engine.options)
     torch_version = given.pop("torch")
@@ -130,9 +149,11 @@ def test_the_same_rig_comes_from_the_file(measured: tuple[ResultFile, str], tmp_
 
 
 def test_a_curve_measured_again_has_a_verdict(measured: tuple[ResultFile, str]) -> None:
-    found = drift.check(measured[0], drift.Again(rounds=2, quiet_share=1.0))
+    found = drift.check(measured[0], drift.Again(rounds=2, quiet_share=1.0, pace_share=1e6))
     assert {one.name for one in found.changes} == {"decode 1x16", "decode 4x16", "decode 4x128", "prefill 64|0"}
     assert "95 % interval" in found.lines()[-1]
+    assert found.machine is not None
+    assert found.engine is not None
 
 
 def test_a_curve_of_another_model_is_refused(measured: tuple[ResultFile, str]) -> None:
@@ -212,7 +233,7 @@ def test_a_list_is_replayed_at_half_and_four_fifths_of_capacity(
     """A list that ends at 7 mean gaps is over after 7 / (load x capacity) seconds."""
     ends: list[float] = []
 
-    def quiet(_: Rig, arrivals: Sequence[Arrival], __: int) -> tuple[Served, str]:
+    def quiet(_: Rig, arrivals: Sequence[Arrival], *__: object) -> tuple[Served, str]:
         ends.append(arrivals[-1].at)
         return Served(1.0, 1.0, [1.0], [1.0], [(1.0, [Part(1, 8, False)])]), ""
 

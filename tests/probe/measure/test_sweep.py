@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from probe.curve.schema import Point, Sample
 from probe.curve.terms import Terms
 from probe.fit.model import Experts
+from probe.measure.errors import MeasureRefused
 from probe.measure.journal import Journal
 from probe.measure.plan import GridFile, Limits, auto_grid, refine, shapes_of
 from probe.measure.shapes import Shape, decode, mixed, prefill
@@ -31,10 +33,13 @@ def seconds(terms: Terms, shape: Shape) -> float:
 
 
 class Bench:
-    """Times by terms, stretched by `by`; counts visits. `noisy`: how many first visits of a shape are contaminated."""
+    """Times by terms, stretched by `by`; counts visits. `noisy`: how many first visits of a shape are contaminated. `paces`: the
+    machine's own, of the visits in order; the last stays."""
 
-    def __init__(self, by: Callable[[Shape], float] = lambda _: 1.0, noisy: int = 0) -> None:
-        self.by, self.noisy = by, noisy
+    def __init__(
+        self, by: Callable[[Shape], float] = lambda _: 1.0, noisy: int = 0, paces: list[float] | None = None
+    ) -> None:
+        self.by, self.noisy, self.paces = by, noisy, paces
         self.visits: list[Shape] = []
 
     def __call__(self, shape: Shape, number: int, reference: bool) -> list[Sample]:
@@ -50,6 +55,7 @@ class Bench:
                 round=number,
                 reference=reference,
                 contaminated=bad,
+                pace=None if self.paces is None else self.paces[min(len(self.visits), len(self.paces)) - 1],
             )
         ]
 
@@ -92,6 +98,62 @@ def test_a_contaminated_visit_is_repeated_and_both_are_kept(tmp_path: Path) -> N
     assert attempts == [0, 1]
     flags = [s.contaminated for shape, s in journal.samples() if shape == decode(1, 16)]
     assert flags == [True, False]
+
+
+ONCE = Settings(budget_seconds=1e9, rounds=1, reference_every=5, adaptive=False, retries=2)
+
+
+def attempts(journal: Journal) -> list[tuple[int, int]]:
+    """(place in the round, attempt) of each visit, in order."""
+    return [(v.key[2], v.key[3]) for v in journal.visits]
+
+
+def test_visits_of_a_slow_machine_are_repeated_when_the_others_are_done(tmp_path: Path) -> None:
+    """Places 10 and 11 of 17 were 11 % slower, 12 was 10 % slower; the repeated visit of 11 is slow again, its next one isn't."""
+    paces = [1.0] * 10 + [1.11, 1.11, 1.1] + [1.0] * 4 + [1.0, 1.2, 1.0]
+    _, journal = run(Bench(paces=paces), tmp_path, ONCE)
+    assert attempts(journal) == [*((place, 0) for place in range(17)), (10, 1), (11, 1), (11, 2)]
+    marks = [sample.contaminated for _, sample in journal.samples(0.1)]
+    assert [place for place, mark in enumerate(marks) if mark] == [10, 11, 18]
+
+
+def test_the_first_visits_are_held_to_a_pace_that_is_known_later(tmp_path: Path) -> None:
+    _, journal = run(Bench(paces=[1.5, 1.5, 1.0]), tmp_path, ONCE)
+    assert attempts(journal)[17:] == [(0, 1), (1, 1)]
+
+
+def test_a_machine_that_is_always_slow_has_no_visit_too_many(tmp_path: Path) -> None:
+    """Nothing says that it could be quicker."""
+    _, journal = run(Bench(paces=[3.0]), tmp_path, ONCE)
+    assert len(journal.visits) == 17
+
+
+def test_a_share_of_nothing_repeats_no_visit_for_its_pace(tmp_path: Path) -> None:
+    _, journal = run(Bench(paces=[1.5] * 4 + [1.0]), tmp_path, replace(ONCE, pace_share=0.0))
+    assert len(journal.visits) == 17
+    with pytest.raises(MeasureRefused, match=r"pace_share=-0\.1"):
+        replace(ONCE, pace_share=-0.1)
+
+
+def test_slow_visits_after_a_kill_are_judged_as_before_it(tmp_path: Path) -> None:
+    """Ten visits, two of them slow, then a process without memory: the same places are visited again as by one run."""
+
+    class Stopped(Exception):
+        pass
+
+    first = Bench(paces=[1.0] * 5 + [1.5, 1.5] + [1.0])
+
+    def visit(shape: Shape, number: int, reference: bool) -> list[Sample]:
+        if len(first.visits) == 10:
+            raise Stopped
+        return first(shape, number, reference)
+
+    journal = Journal(tmp_path / "journal", {})
+    with pytest.raises(Stopped):
+        sweep(visit, GRID, REFERENCE, Experts(), journal, ONCE, lambda _: None)
+    journal.close()
+    _, both = run(Bench(paces=[1.0]), tmp_path, ONCE)
+    assert attempts(both) == [*((place, 0) for place in range(17)), (5, 1), (6, 1)]
 
 
 def test_retries_end(tmp_path: Path) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import pytest
 
-from probe.measure import watch
+from probe.measure.clock import Clock
 from probe.measure.rig import Rig
 from probe.measure.traffic import Arrival
-from probe.measure.truth import Served, clock, replay
+from probe.measure.truth import Served, replay
 from tests.probe.measure.rigs import rig
 
 
@@ -21,7 +20,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Rig:
 
 def served(small: Rig, *arrivals: Arrival) -> Served:
     ticks = itertools.count()
-    return replay(small.engine, arrivals, seed=1, now=lambda: float(next(ticks)))
+    return replay(small.engine, arrivals, seed=1, now=Clock(lambda: float(next(ticks))))
 
 
 def test_one_request(small: Rig) -> None:
@@ -40,9 +39,3 @@ def test_waiting_counts_from_the_arrival(small: Rig) -> None:
 def test_answers_have_the_lengths_asked_for(small: Rig) -> None:
     found = served(small, Arrival(0.0, 5, 4), Arrival(0.0, 9, 7))
     assert (len(found.ttft), len(found.itl)) == (2, 3 + 6)
-
-
-def test_the_clock_of_one_thread_stands_still_while_others_have_its_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
-    monkeypatch.setattr(watch, "thread_waited", lambda: 30.0)
-    assert (clock(1)(), clock(2)()) == (70.0, 100.0)

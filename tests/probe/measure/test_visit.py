@@ -13,6 +13,7 @@ from probe.engine.interfaces import SamplingParams, StepOutput
 from probe.engine.scheduler import Schedule
 from probe.measure import watch
 from probe.measure.errors import MeasureRefused, NotAsPlanned
+from probe.measure.pace import Pace
 from probe.measure.rig import Rig
 from probe.measure.shapes import IDLE, Shape, decode, mixed, prefill, ragged
 from probe.measure.visit import Visiting, Visitor
@@ -183,6 +184,15 @@ def test_a_step_that_waited_for_a_processor_is_marked_and_its_neighbours_are_not
     monkeypatch.setattr(watch, "waited", lambda: next(waits))
     monkeypatch.setattr(watch, "read", lambda: watch.Reading(None, 0.0, 0.0))
     assert [one.contaminated for one in Visitor(small.engine, 1, HOW).visit(decode(1, 40))] == [False, True, False]
+
+
+def test_a_sample_has_the_middle_of_the_ticks_before_and_after_its_visit(small: Rig) -> None:
+    """Five ticks of 1 s and five of 2 s: the middle is 1.5, the mean of one of each."""
+    seconds = iter([1.0] * 5 + [2.0] * 5)
+    reads = (read for one in seconds for read in (0.0, one))
+    pace = Pace(lambda: None, lambda: next(reads))
+    assert {one.pace for one in Visitor(small.engine, 1, HOW, pace).visit(decode(1, 40))} == {1.5}
+    assert {one.pace for one in Visitor(small.engine, 1, HOW).visit(decode(1, 40))} == {None}
 
 
 def test_three_long_prompts_are_enough(small: Rig) -> None:

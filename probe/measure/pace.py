@@ -1,0 +1,77 @@
+"""How quick is the machine itself just now, whatever the system says of it?
+
+A neighbour of the hypervisor takes caches, memory and clock from a virtual machine, and no counter of its system shows that: on one with
+nothing else running the same step took 1.0 to 1.6 times its time within seconds. So a small fixed piece of work that resembles a step
+(products of few and of many tokens by weights that no cache holds) is timed again and again; a tick is one of it. Single ticks say little
+(0.3 to 0.5 correlated with a step beside them), a median of several does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from probe.engine.linear.factory import dense_linear
+from probe.engine.linear.packed import packing_available
+from probe.measure import watch
+from probe.measure.rig import Rig
+
+Real = Callable[[], float]
+# Ticks on either side of a visit.
+TICKS = 5
+_FEW, _MANY = 8, 64
+_OUT, _IN = 4096, 1024
+_LAST_LEVEL = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
+
+
+class Pace:
+    """A piece of work and the seconds of its ticks so far. Attributes: ticks: in the order taken; real: the seconds they go by."""
+
+    def __init__(self, work: Callable[[], object], real: Real = time.perf_counter) -> None:
+        self.ticks: list[float] = []
+        self.real, self._work = real, work
+
+    def tick(self) -> float:
+        """Does the work once; its seconds."""
+        begun = self.real()
+        self._work()
+        self.ticks.append(self.real() - begun)
+        return self.ticks[-1]
+
+
+def pace_of(rig: Rig) -> Pace | None:
+    """That of the rig's processor, on the rig's threads; None on a GPU, whose steps don't go by the host's pace."""
+    return Pace(products(), real_of(rig.threads)) if rig.engine.runner.model.device.type == "cpu" else None
+
+
+def real_of(threads: int) -> Real:
+    """The wall's seconds. On one thread those less what it waited for its processor: they stand still while others have that."""
+    return time.perf_counter if threads != 1 else lambda: time.perf_counter() - watch.thread_waited()
+
+
+def products() -> Callable[[], Tensor]:
+    """8 and 64 tokens by a weight each, other ones each time: they lie in memory before any of them comes again."""
+    dtype = torch.bfloat16 if packing_available() else torch.float32
+    size = _OUT * _IN * dtype.itemsize
+    weights = [dense_linear(torch.ones(_OUT, _IN, dtype=dtype)) for _ in range(max(4, 2 * cache_bytes() // size))]
+    few, many = (torch.ones(rows, _IN, dtype=dtype) for rows in (_FEW, _MANY))
+    turn = 0
+
+    def work() -> Tensor:
+        nonlocal turn
+        turn += 2
+        with torch.inference_mode():
+            weights[turn % len(weights)](few)
+            return weights[(turn + 1) % len(weights)](many)
+
+    return work
+
+
+def cache_bytes() -> int:
+    """Of the last-level cache as Linux says it ("32768K"); 32 MiB where it doesn't."""
+    text = _LAST_LEVEL.read_text(encoding="ascii").strip() if _LAST_LEVEL.exists() else "32768K"
+    return int(text.removesuffix("K")) * 1024

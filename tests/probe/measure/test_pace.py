@@ -1,0 +1,47 @@
+"""Does a tick say what the fixed work took, of which processor's seconds?"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from probe.measure import pace, watch
+from probe.measure.pace import Pace, cache_bytes, pace_of, products, real_of
+from tests.probe.measure.rigs import rig
+
+
+def test_a_tick_is_the_seconds_of_the_work_and_is_kept() -> None:
+    times = iter([10.0, 10.25, 20.0, 20.5])
+    done: list[int] = []
+    one = Pace(lambda: done.append(1), lambda: next(times))
+    assert [one.tick(), one.tick()] == [0.25, 0.5]
+    assert (one.ticks, done) == ([0.25, 0.5], [1, 1])
+
+
+def test_on_one_thread_seconds_stand_still_while_others_have_its_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
+    monkeypatch.setattr(watch, "thread_waited", lambda: 30.0)
+    assert real_of(1)() == 70.0
+    assert real_of(2) is time.perf_counter
+
+
+def test_the_work_is_a_product_of_many_tokens_after_one_of_few() -> None:
+    assert products()().shape == (64, 4096)
+
+
+def test_a_processor_has_a_pace_of_its_own(tmp_path: Path) -> None:
+    found = pace_of(rig(tmp_path / "m"))
+    assert found is not None
+    assert found.tick() > 0.0
+
+
+@pytest.mark.parametrize(("text", "expected"), [("1024K\n", 1 << 20), (None, 32 << 20)])
+def test_the_last_level_cache_is_as_large_as_linux_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, expected: int
+) -> None:
+    if text is not None:
+        (tmp_path / "size").write_text(text, encoding="ascii")
+    monkeypatch.setattr(pace, "_LAST_LEVEL", tmp_path / "size")
+    assert cache_bytes() == expected
