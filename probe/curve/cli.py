@@ -49,7 +49,7 @@ def curve() -> None:
 @curve.command(
     "import",
     cls=_Refusing,
-    epilog=_epilog("tokencogs curve import vllm-bench-serve runs/ --gpu H200 --measured-at 2026-10-01 --out curves"),
+    epilog=_epilog("tokencogs curve import vllm-bench-serve runs/ --gpu H200 --gpus 1 --out curves"),
 )
 @click.argument("format", type=click.Choice(sorted(FORMATS)))
 @click.argument("file", type=click.Path(exists=False, path_type=Path))
@@ -58,7 +58,7 @@ def curve() -> None:
 @click.option("--gpus", type=click.IntRange(min=1), help="GPUs of a replica, where the file has none.")
 @click.option("--engine", help="The engine's name, where the file has none.")
 @click.option("--dtype", help="Of the weights, where the file has none.")
-@click.option("--measured-at", help="Date, where the file has none.")
+@click.option("--measured-at", help="ISO 8601, where the file has none.")
 @click.option("--input-tokens", type=float, help="Tokens of a prompt, where the file has none.")
 @click.option("--output-tokens", type=float, help="Tokens of an answer, where the file has none.")
 @click.option(

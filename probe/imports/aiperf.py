@@ -22,17 +22,30 @@ _TO_SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "ns": 1e-9}
 def read(path: Path, given: Given) -> list[ResultFile]:
     """One run."""
     export = read_json(path)
-    config = export.get("input_config") or {}
-    endpoint, load = config.get("endpoint") or {}, config.get("loadgen") or {}
-    names = endpoint.get("model_names") or [None]
+    if export.get("was_cancelled") or export.get("is_complete") is False:
+        raise CurveRefused(
+            "is_complete", export.get("is_complete"), "this run was ended early: its figures are of a part"
+        )
+    config, gpus = export.get("input_config") or {}, _gpus(export)
+    load = _load(config)
     base = setup(
-        path.stem, given, path, model=names[0], gpu=None, engine="openai-compatible server", at=export.get("start_time")
+        path.stem,
+        given,
+        path,
+        model=_model(config),
+        gpu=gpus[0] if gpus else None,
+        engine="openai-compatible server",
+        gpus=len(gpus) or None,
+        at=export.get("start_time"),
     )
     run = Served(
         input_tokens=required("input_tokens", _plain(export, "input_sequence_length"), given.input_tokens),
         output_tokens=required("output_tokens", _plain(export, "output_sequence_length"), given.output_tokens),
         concurrency=number(load, "concurrency"),
-        request_rate=number(load, "request_rate"),
+        request_rate=number(load, "request_rate", "rate"),
+        requests=_whole(export, "request_count"),
+        failed=_whole(export, "error_request_count"),
+        duration=_seconds(export, "benchmark_duration", "avg"),
         ttft_median=_seconds(export, "time_to_first_token", "p50"),
         ttft_mean=_seconds(export, "time_to_first_token", "avg"),
         ttft_p99=_seconds(export, "time_to_first_token", "p99"),
@@ -53,6 +66,31 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         Metric(name="tpot", tool=_TOOL, tool_version=version, definition=definition),
     ]
     return [msgspec.structs.replace(base, served=[run], metrics=tags)]
+
+
+def _model(config: Mapping[str, Any]) -> str | None:
+    """The first of the models, wherever this version keeps them."""
+    models = config.get("models") or {}
+    items = models.get("items") if isinstance(models, dict) else None
+    named = [one["name"] for one in items or [] if one.get("name")]
+    return next(iter(named or (config.get("endpoint") or {}).get("model_names") or []), None)
+
+
+def _load(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What was sent while it measured: the last profiling phase, in older versions the load generator's settings."""
+    phases = [one for one in config.get("phases") or [] if one.get("kind", "profiling") == "profiling"]
+    return phases[-1] if phases else config.get("loadgen") or {}
+
+
+def _gpus(export: Mapping[str, Any]) -> list[str]:
+    """Names of the GPUs whose telemetry was read."""
+    endpoints = (export.get("telemetry_data") or {}).get("endpoints") or {}
+    return [str(gpu["gpu_name"]) for one in endpoints.values() for gpu in (one.get("gpus") or {}).values()]
+
+
+def _whole(export: Mapping[str, Any], name: str) -> int | None:
+    found = _plain(export, name)
+    return None if found is None else int(found)
 
 
 def _plain(export: Mapping[str, Any], name: str) -> float | None:

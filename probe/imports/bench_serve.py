@@ -14,7 +14,7 @@ import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
-from probe.imports.common import Given, check_units, number, read_json, seconds, setup
+from probe.imports.common import Given, check_units, model_name, number, read_json, seconds, setup
 
 TPOT = "(end to end - first token) / (output tokens - 1): the first token is not in it"
 ITL = "between stream chunks: several tokens may share one"
@@ -72,11 +72,10 @@ def read(path: Path, given: Given) -> list[ResultFile]:
     if not records:
         raise CurveRefused("file", str(path), "no JSON file is here")
     first = records[0][1]
-    models = {str(record.get("model_id")) for _, record in records}
+    models = {model_name(record.get("model_id")) for _, record in records}
     if len(models) > 1:
         raise CurveRefused("model_id", sorted(models), "one setup at a time is imported")
-    base = setup(
-        path.stem, given, path, model=first.get("model_id"), gpu=None, engine=first.get("backend"), at=first.get("date")
-    )
+    at = max((str(record["date"]) for _, record in records if record.get("date")), default=None)
+    base = setup(path.stem, given, path, model=models.pop(), gpu=None, engine=first.get("backend"), at=at)
     served = [run_of(record, one.name) for one, record in records]
     return [msgspec.structs.replace(base, served=served, metrics=metrics("vllm bench serve"))]

@@ -1,16 +1,23 @@
-"""What do all imports share: reading JSON, numbers that may be absent, units by the key's own suffix?"""
+"""What do all imports share: reading JSON, numbers that may be absent, units by the key's own suffix, names of setups?"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run, Served
+
+UNKNOWN = "unknown"
+_PLAIN = ("float16", "fp16", "half", "bfloat16", "bf16", "float32", "fp32", "float", "auto", "none")
+_QUANTISED = re.compile(r"(?:^|[-_/.])((?:nv|mx)?fp[48]|int[48]|awq|gptq|w8a8|w4a16)(?=$|[-_/.])", re.IGNORECASE)
+_CACHED = re.compile(r"models--(.+?)--(.+?)/snapshots/")
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ def read_json(path: Path) -> Any:
 
 
 def number(record: Mapping[str, Any], *names: str) -> float | None:
-    """The first of these fields that holds a finite number; None where none does."""
+    """The first of these fields that holds a finite number; None where none does (an endless rate is none)."""
     for name in names:
         value = record.get(name)
         if value is None or value == "" or isinstance(value, bool):
@@ -45,6 +52,8 @@ def number(record: Mapping[str, Any], *names: str) -> float | None:
             found = float(value)
         except (TypeError, ValueError):
             raise CurveRefused(name, value, "a number is expected") from None
+        if math.isnan(found):
+            raise CurveRefused(name, value, "a number is expected")
         if math.isfinite(found):
             return found
     return None
@@ -78,14 +87,61 @@ def required(field: str, *values: Any) -> Any:
 
 
 def setup(
-    result_id: str, given: Given, source: Path, *, model: Any, gpu: Any, engine: Any, gpus: Any = 1, at: Any = None
+    result_id: str,
+    given: Given,
+    source: Path,
+    *,
+    model: Any,
+    gpu: Any,
+    engine: Any,
+    gpus: Any = None,
+    at: Any = None,
+    dtype: str | None = None,
 ) -> ResultFile:
-    """A result file without measurements; what the user gave stands above what the file said."""
+    """A result file without measurements; what the user gave stands above what the file said. How many GPUs there are is asked for:
+    dollars go by it."""
+    name, stated = str(required("model", given.model, model)), given.dtype or dtype
     return ResultFile(
         version=1,
         result_id=result_id,
-        run=Run(measured_at=str(required("measured_at", given.measured_at, at)), via="import", source=source.name),
-        model=ModelInfo(name=str(required("model", given.model, model)), dtype=given.dtype),
+        run=Run(measured_at=dated(required("measured_at", given.measured_at, at)), via="import", source=source.name),
+        model=ModelInfo(name=name, dtype=stated, quantization=quantisation(stated, name)),
         engine=EngineInfo(name=str(required("engine", given.engine, engine))),
-        device=DeviceInfo(gpu=str(required("gpu", given.gpu, gpu)), count=int(given.gpus or gpus or 1)),
+        device=DeviceInfo(
+            gpu=str(required("gpu", given.gpu, gpu)), count=int(float(required("gpus", given.gpus, gpus)))
+        ),
     )
+
+
+def quantisation(dtype: str | None, model: str) -> str | None:
+    """What the weights were made smaller by: the dtype where it is known and no plain one, else what the model's own name says."""
+    if dtype:
+        return None if dtype.lower() in _PLAIN else dtype.lower()
+    said = _QUANTISED.search(model)
+    return said[1].lower() if said else None
+
+
+def model_name(stated: Any) -> str:
+    """The model's name; of a folder of the Hugging Face cache that of its repository."""
+    name = str(stated or "").rstrip("/")
+    cached = _CACHED.search(f"{name}/")
+    return f"{cached[1]}/{cached[2]}" if cached else name
+
+
+def dated(at: Any) -> str:
+    """ISO 8601: seconds since 1970 and times with a zone as UTC, vLLM's 20261001-120000 and others without a zone as they are.
+    "unknown" stays. Raises CurveRefused for what is no time."""
+    text = str(at)
+    if text == UNKNOWN:
+        return text
+    try:
+        if isinstance(at, int | float):
+            return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")
+        if re.fullmatch(r"\d{8}-\d{6}", text):
+            return datetime.strptime(text, "%Y%m%d-%H%M%S").isoformat()
+        if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+            return datetime.fromisoformat(text).date().isoformat()
+        found = datetime.fromisoformat(text)
+    except (ValueError, OverflowError, OSError):
+        raise CurveRefused("measured_at", text, "a date or time in ISO 8601 is expected") from None
+    return (found if found.tzinfo is None else found.astimezone(UTC)).isoformat(timespec="seconds")

@@ -10,7 +10,7 @@ from probe.curve.architecture import architecture_of
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import ResultFile
 from probe.engine.models.presets import preset
-from probe.imports.common import Given, setup
+from probe.imports.common import UNKNOWN, Given, setup
 from probe.imports.op_tables import compose, read_op_tables
 
 
@@ -33,7 +33,9 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         model=given.model,
         gpu=tables.device,
         engine=tables.engine,
-        at="unknown",
+        gpus=1,
+        at=UNKNOWN,
+        dtype=dtype,
     )
     known = {
         "num_hidden_layers": model.layers,
@@ -46,12 +48,12 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         "num_experts": model.experts,
         "num_experts_per_tok": model.experts_per_token,
     }
-    described = msgspec.structs.replace(base.model, architecture=known, dtype=dtype, parameters=model.parameters)
+    described = msgspec.structs.replace(base.model, architecture=known, parameters=model.parameters)
     return [
         msgspec.structs.replace(
             base,
             run=msgspec.structs.replace(base.run, via="composed"),
-            engine=msgspec.structs.replace(base.engine, version=tables.version),
+            engine=msgspec.structs.replace(base.engine, version=tables.version, kv_cache_dtype=tables.kv_cache_dtype),
             model=described,
             points=compose(model, tables),
         )

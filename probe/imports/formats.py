@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import ResultFile
+from probe.curve.schema import Point, ResultFile, Served
 from probe.imports import (
     aiperf,
     bench_serve,
@@ -39,4 +41,22 @@ def read_foreign(name: str, path: Path, given: Given) -> list[ResultFile]:
     """One result file a setup. Raises CurveRefused naming the formats, or the field that can't be used."""
     if name not in FORMATS:
         raise CurveRefused("format", name, f"one of {', '.join(sorted(FORMATS))} is expected")
-    return FORMATS[name](path, given)
+    try:
+        found = FORMATS[name](path, given)
+    except OSError as error:
+        raise CurveRefused("file", str(path), error.strerror or str(error)) from None
+    names = [result.result_id for result in found]
+    for result in found:
+        if names.count(result.result_id) > 1:
+            raise CurveRefused("result_id", result.result_id, f"{path.name} holds several setups of this name")
+        for index, run in enumerate(result.served):
+            _not_negative(run, run.label or f"run {index}")
+        for point in result.points:
+            _not_negative(point, f"{point.kind} batch {point.batch}")
+    return found
+
+
+def _not_negative(record: Served | Point, where: str) -> None:
+    for name, value in msgspec.structs.asdict(record).items():
+        if isinstance(value, int | float) and value < 0:
+            raise CurveRefused(f"{where} {name}", value, "a number from 0 is expected")

@@ -27,10 +27,8 @@ def read(path: Path, given: Given) -> list[ResultFile]:
     if not benchmarks:
         raise CurveRefused("benchmarks", benchmarks, "a GuideLLM report holds a list of them")
     version = (report.get("metadata") or {}).get("guidellm_version")
-    started = benchmarks[0].get("start_time")
-    at = report.get("created_at") or (None if started is None else str(started))
-    args = report.get("args") or {}
-    base = setup(path.stem, given, path, model=args.get("model"), gpu=None, engine="openai-compatible server", at=at)
+    at = report.get("created_at") or benchmarks[0].get("start_time")
+    base = setup(path.stem, given, path, model=_model(report), gpu=None, engine="openai-compatible server", at=at)
     served = [_run(one, index) for index, one in enumerate(benchmarks)]
     tags = [
         Metric(name="ttft", tool=_TOOL, tool_version=version, definition="time_to_first_token", unit="ms"),
@@ -39,14 +37,23 @@ def read(path: Path, given: Given) -> list[ResultFile]:
     return [msgspec.structs.replace(base, served=served, metrics=tags)]
 
 
+def _model(report: Mapping[str, Any]) -> Any:
+    """Of the arguments, or (since 0.8) of the scenario's backend."""
+    config = report.get("config") or {}
+    holders = [report.get("args"), config, config.get("backend"), (config.get("spec") or {}).get("backend")]
+    return next((holder["model"] for holder in holders if isinstance(holder, dict) and holder.get("model")), None)
+
+
 def _run(record: Mapping[str, Any], index: int) -> Served:
     found = record.get("metrics") or {}
     inputs, outputs = _of(found, "prompt_token_count", "mean"), _of(found, "output_token_count", "mean")
     if inputs is None or outputs is None:
         raise CurveRefused(f"benchmarks[{index}].metrics.output_token_count", None, "token counts are required")
+    strategy = (record.get("config") or {}).get("strategy") or {}
     return Served(
         input_tokens=inputs,
         output_tokens=outputs,
+        request_rate=number(strategy, "rate"),
         concurrency=_of(found, "request_concurrency", "mean"),
         ttft_median=_ms(found, "time_to_first_token_ms", "median"),
         ttft_mean=_ms(found, "time_to_first_token_ms", "mean"),

@@ -7,79 +7,104 @@ Every run is held to its own parts (end to end is about first token plus tokens)
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import ResultFile, Served
 from probe.imports.bench_serve import latencies, metrics, run_of
-from probe.imports.common import Given, check_units, number, read_json, seconds, setup
+from probe.imports.common import UNKNOWN, Given, check_units, model_name, number, read_json, seconds, setup
 
 _TOOL = "inferencex"
+# What a file's name says where the record doesn't: tp8, dep8, tp8-ep1 before the lengths; 16 GPUs; the precision.
+_PARALLEL = re.compile(r"_((?:tp|tep|dep)\d+(?:-ep\d+)?)(?=[-_])")
+_GPUS, _PRECISION = re.compile(r"_gpus_(\d+)(?=_)"), re.compile(r"_(bf16|fp16|fp8|fp4|int4)_")
+
+
+class Setup(NamedTuple):
+    """What makes runs comparable; empty where neither the record nor the file's name says it."""
+
+    model: str
+    gpu: str
+    engine: str
+    parallel: str
+    gpus: str
+    precision: str
+    speculation: str = ""
 
 
 def read(path: Path, given: Given) -> list[ResultFile]:
     """One result file a setup, runs in the order of their load."""
     if path.suffix == ".csv":
-        rows = [_row(record) for record in csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
+        rows = [(*_row(record), "") for record in csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
     else:
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
         rows = [_file(one, read_json(one)) for one in files]
-    setups: dict[tuple[str, ...], list[Served]] = {}
-    for key, run in rows:
-        setups.setdefault(key, []).append(run)
+    setups: dict[Setup, list[tuple[Served, str]]] = {}
+    for key, run, at in rows:
+        setups.setdefault(key, []).append((run, at))
     if not setups:
         raise CurveRefused("file", str(path), "no InferenceX result is here")
     return [_result(key, runs, path, given) for key, runs in setups.items()]
 
 
-def _result(key: tuple[str, ...], runs: list[Served], path: Path, given: Given) -> ResultFile:
-    model, gpu, engine, parallel, gpus, precision = key
-    name = "-".join(part.rsplit("/", 1)[-1] for part in (model, gpu, engine, parallel, precision) if part).replace(
-        " ", "_"
+def _result(key: Setup, runs: list[tuple[Served, str]], path: Path, given: Given) -> ResultFile:
+    """Dated by its last run."""
+    said = (key.model, key.gpu, key.engine, key.parallel, key.precision, key.speculation)
+    name = "-".join(part.rsplit("/", 1)[-1] for part in said if part).replace(" ", "_")
+    at, dtype = max(at for _, at in runs) or UNKNOWN, key.precision or None
+    base = setup(
+        name, given, path, model=key.model, gpu=key.gpu, engine=key.engine, gpus=key.gpus or None, at=at, dtype=dtype
     )
-    at = given.measured_at or "unknown"
-    base = setup(name, given, path, model=model, gpu=gpu, engine=engine, gpus=float(gpus), at=at)
-    described = msgspec.structs.replace(
-        base.engine,
-        options={name: value for name, value in (("parallel", parallel), ("precision", precision)) if value},
+    options = {name: value for name, value in (("parallel", key.parallel), ("precision", key.precision)) if value}
+    drafts = {"method": key.speculation} if key.speculation else None
+    described = msgspec.structs.replace(base.engine, options=options, speculative=drafts)
+    ordered = sorted(
+        (run for run, _ in runs), key=lambda run: (run.input_tokens, run.output_tokens, run.concurrency or 0)
     )
-    weights = msgspec.structs.replace(base.model, quantization=precision or None)
-    ordered = sorted(runs, key=lambda run: (run.input_tokens, run.output_tokens, run.concurrency or 0))
-    return msgspec.structs.replace(base, served=ordered, engine=described, model=weights, metrics=metrics(_TOOL))
+    return msgspec.structs.replace(base, served=ordered, engine=described, metrics=metrics(_TOOL))
 
 
-def _file(path: Path, record: Any) -> tuple[tuple[str, ...], Served]:
+def _file(path: Path, record: Any) -> tuple[Setup, Served, str]:
+    if not isinstance(record, dict):
+        raise CurveRefused("file", path.name, "one JSON object is expected")
+    at = str(record.get("date") or record.get("ts") or "")
     if "users" in record:
-        return _setup(record, path), _agentic(record, path.name)
+        return _setup(record, path), _agentic(record, path.name), at
     if "metrics" in record:
-        return _setup(record, path), _nested(record, path.name)
+        return _setup(record, path), _nested(record, path.name), at
     if "tput_per_gpu" in record:
-        return _setup(record, path), _aggregate(record, path.name)
-    return _setup(record, path), run_of(record, path.name)
+        return _setup(record, path), _aggregate(record, path.name), at
+    return _setup(record, path), run_of(record, path.name), at
 
 
-def _setup(record: Mapping[str, Any], path: Path) -> tuple[str, ...]:
-    """(model, hardware, engine, parallelism, GPUs, precision); what the record leaves out is empty, to be given."""
+def _setup(record: Mapping[str, Any], path: Path) -> Setup:
+    """Of the record; what it leaves out, of the file's name. GPUs are those of its parallelism: a node may have more."""
     tp, ep = record.get("tp"), record.get("ep")
+    stem = f"_{path.stem}_"
     parallel = "".join(f"{name}{value}" for name, value in (("tp", tp), ("ep", ep)) if value)
+    parallel = parallel or _part(_PARALLEL, stem)
     offload = record.get("offload_mode")
-    parallel += f"-offload-{offload}" if offload else ""
-    gpus = number(record.get("gpu") or {}, "n_gpus") or number(record, "tp") or 1
-    engine = str(record.get("framework") or record.get("backend") or "vllm")
-    if not parallel and path.stem.count("_isl") == 1:
-        parallel = path.stem.split("_isl")[0].rsplit("_", 1)[-1]
-    return (
-        str(record.get("model") or record.get("model_id") or ""),
-        str(record.get("hw") or ""),
-        engine,
-        parallel,
-        str(gpus),
-        str(record.get("precision") or ""),
+    split = re.match(r"(?:tp|tep|dep)(\d+)", parallel)
+    spec = str(record.get("spec_decoding") or _part(re.compile(r"_spec-([a-z0-9]+)_"), stem))
+    return Setup(
+        model=model_name(record.get("model") or record.get("model_id")),
+        gpu=str(record.get("hw") or ""),
+        engine=str(record.get("framework") or record.get("backend") or "vllm"),
+        parallel=parallel + (f"-offload-{offload}" if offload else ""),
+        gpus=split[1] if split else _part(_GPUS, stem),
+        precision=str(record.get("precision") or _part(_PRECISION, stem)),
+        speculation="" if spec == "none" else spec,
     )
+
+
+def _part(pattern: re.Pattern[str], stem: str) -> str:
+    found = pattern.search(stem)
+    return found[1] if found else ""
 
 
 def _agentic(record: Mapping[str, Any], where: str) -> Served:
@@ -121,7 +146,9 @@ def _nested(record: Mapping[str, Any], where: str) -> Served:
 
 
 def _aggregate(record: Mapping[str, Any], where: str) -> Served:
-    gpus = number(record, "tp") or 1.0
+    gpus = number(record, "tp")
+    if gpus is None:
+        raise CurveRefused("tp", None, f"{where}: figures a GPU are of no use without the GPUs")
     output, total = number(record, "output_tput_per_gpu"), number(record, "tput_per_gpu")
     run = Served(
         input_tokens=float(record["isl"]),
@@ -136,7 +163,7 @@ def _aggregate(record: Mapping[str, Any], where: str) -> Served:
     return check_units(run, where)
 
 
-def _row(record: Mapping[str, str]) -> tuple[tuple[str, ...], Served]:
+def _row(record: Mapping[str, str]) -> tuple[Setup, Served]:
     run = Served(
         input_tokens=float(record["isl"]),
         output_tokens=float(record["osl"]),
@@ -148,5 +175,5 @@ def _row(record: Mapping[str, str]) -> tuple[tuple[str, ...], Served]:
         tpot_median=seconds(record, "median_tpot"),
         label=record["file"],
     )
-    key = tuple(record[name] for name in ("model", "hw", "framework", "parallel", "gpus"))
-    return (*key, ""), run
+    key = (record[name] for name in ("model", "hw", "framework", "parallel", "gpus"))
+    return Setup(*key, precision=""), run

@@ -1,12 +1,13 @@
 """What do lines of llama.cpp's `llama-batched-bench --output-format jsonl` say?
 
 Each line: prompts of pp tokens prefilled for pl sequences in t_pp seconds, then tg tokens of each in t_tg. One decode step takes t_tg/tg
-at the mean context; a prompt's prefill is one step of all its tokens (with a shared prompt, one for all).
+at the mean context; prompts are prefilled in as many equal steps as n_batch makes of their tokens (with a shared prompt, of one's).
 """
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ def _points(record: dict[str, Any], count: int) -> list[Point]:
         decode = Point(kind="decode", seconds=t_tg / output, batch=batch, context_sum=round(batch * context))
         found.append(decode)
     if new and t_pp > 0:
-        prompts = 1 if record.get("is_pp_shared") else batch
-        found.append(Point(kind="prefill", seconds=t_pp, new=prompts * new, pairs=prompts * new * new / 2))
+        tokens = new * (1 if record.get("is_pp_shared") else batch)
+        steps = math.ceil(tokens / (number(record, "n_batch") or tokens))
+        pairs = tokens * new / 2 / steps
+        found.append(Point(kind="prefill", seconds=t_pp / steps, new=round(tokens / steps), pairs=pairs))
     return found

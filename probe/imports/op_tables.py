@@ -32,7 +32,7 @@ class OpTables:
     """Times in seconds of one device and engine version.
 
     Attributes:
-        device, engine, version: as the tables state them.
+        device, engine, version: as the tables state them. kv_cache_dtype: of the attention rows used.
         gemm: (n, k) -> (m ascending, seconds).
         decode: (batch, context) -> seconds of one layer's attention.
         prompts: new tokens -> seconds of one layer's attention, batch 1.
@@ -42,6 +42,7 @@ class OpTables:
     device: str
     engine: str
     version: str
+    kv_cache_dtype: str
     gemm: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]]
     decode: dict[tuple[int, int], float]
     prompts: dict[int, float]
@@ -54,7 +55,8 @@ def read_op_tables(prefix: Path, model: Architecture, dtype: str = "bfloat16", r
     Raises CurveRefused for a table without them."""
     gemm = _rows(prefix, "gemm", gemm_dtype=dtype)
     heads = {"num_heads": model.heads, "num_key_value_heads": model.kv_heads, "head_dim": model.head_dim}
-    attention = {**heads, "kv_cache_dtype": dtype, "window_size": 0}
+    cached = "fp8" if dtype == "fp8" else "bfloat16"
+    attention = {**heads, "kv_cache_dtype": cached, "window_size": 0}
     decode = _rows(prefix, "generation_attention", **attention)
     prompts = _rows(prefix, "context_attention", **attention, batch_size=1, step=0)
     moe = None
@@ -70,6 +72,7 @@ def read_op_tables(prefix: Path, model: Architecture, dtype: str = "bfloat16", r
         device=gemm[0]["device"],
         engine=gemm[0]["framework"].lower(),
         version=gemm[0]["version"],
+        kv_cache_dtype=cached,
         gemm={size: _line(list(line), list(line.values())) for size, line in sizes.items()},
         decode={(row["batch_size"], row["step"] + 1): row["latency"] / 1e3 for row in decode},
         prompts={row["isl"]: row["latency"] / 1e3 for row in prompts},

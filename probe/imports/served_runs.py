@@ -18,9 +18,7 @@ from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
 from probe.curve.terms import Terms
 from probe.imports.bench_serve import TPOT
-from probe.imports.common import Given, number, required, setup
-
-_UNQUANTISED = ("float16", "bfloat16", "float32")
+from probe.imports.common import UNKNOWN, Given, number, required, setup
 
 
 @dataclass(frozen=True)
@@ -79,14 +77,12 @@ def _result(name: str, rows: list[Mapping[str, str]], path: Path, given: Given) 
         gpu=first["hardware"],
         engine=first["engine"],
         gpus=int(first["gpus"]),
-        at=given.measured_at or "unknown",
+        at=UNKNOWN,
+        dtype=first["precision"],
     )
-    precision = first["precision"]
-    quantised = None if precision in _UNQUANTISED else precision
-    model = msgspec.structs.replace(base.model, dtype=precision, quantization=quantised)
     served = [_run(row, given) for row in sorted(rows, key=lambda row: float(row["rps"]))]
     tags = [Metric(name="tpot", tool="vllm bench serve", definition=TPOT, aggregate="median", unit="ms")]
-    return msgspec.structs.replace(base, model=model, served=served, metrics=tags)
+    return msgspec.structs.replace(base, served=served, metrics=tags)
 
 
 def _run(row: Mapping[str, str], given: Given) -> Served:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from probe.curve.schema import Fit, Metric, ResultFile, Served
-from probe.imports.common import Given, setup
+from probe.imports.common import UNKNOWN, Given, setup
 from probe.imports.trtllm import MODELS, Ceilings, StaticRun, ceilings, read_runs
 
 _THROUGHPUT = Metric(
@@ -36,13 +36,9 @@ def read(path: Path, given: Given) -> list[ResultFile]:
 
 def _result(gpu: str, model: str, runs: list[StaticRun], fitted: Ceilings, path: Path, given: Given) -> ResultFile:
     device, _, dtype = gpu.rpartition("_")
-    base = setup(f"trtllm-{model}-{gpu}", given, path, model=model, gpu=device, engine="TensorRT-LLM", at="unknown")
-    described = msgspec.structs.replace(
-        base.model,
-        dtype=dtype,
-        quantization="fp8" if dtype == "fp8" else None,
-        parameters=MODELS[model].parameters,
-    )
+    engine, name = "TensorRT-LLM", f"trtllm-{model}-{gpu}"
+    base = setup(name, given, path, model=model, gpu=device, engine=engine, gpus=1, at=UNKNOWN, dtype=dtype)
+    described = msgspec.structs.replace(base.model, parameters=MODELS[model].parameters)
     notes = [
         f"two ceilings of {len(fitted.left_out)} rows: {fitted.bytes_per_second / 1e12:.2f} TB/s, "
         f"{fitted.operations_per_second / 1e12:.0f} TFLOP/s",

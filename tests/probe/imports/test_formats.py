@@ -13,7 +13,7 @@ from probe.curve.schema import Point, Served
 from probe.imports.common import Given
 from probe.imports.formats import read_foreign
 
-GIVEN = Given(model="m", gpu="g", engine="e", measured_at="2026-11-01")
+GIVEN = Given(model="m", gpu="g", engine="e", measured_at="2026-11-01", gpus=1)
 
 
 def written(tmp_path: Path, document: Any) -> Path:
@@ -95,6 +95,49 @@ def test_llama_batched_bench_lines_are_steps(tmp_path: Path) -> None:
         Point(kind="decode", seconds=0.03125, batch=8, context_sum=1540),
         Point(kind="prefill", seconds=0.9, new=1024, pairs=65536.0),
     ]
+
+
+def test_prompts_of_more_tokens_than_a_batch_takes_are_several_equal_steps(tmp_path: Path) -> None:
+    """8 prompts of 512 are 4,096 tokens, two steps of 2,048 in 0.9 s; pairs are 4,096 * 256, half of them a step."""
+    record = {"pp": 512, "tg": 0, "pl": 8, "t_pp": 0.9, "t_tg": 0.0, "n_batch": 2048}
+    [result] = read_foreign("llama-batched-bench", written(tmp_path, json.dumps(record)), GIVEN)
+    assert result.points == [Point(kind="prefill", seconds=0.45, new=2048, pairs=524_288.0)]
+
+
+def test_guidellm_since_0_8_keeps_model_and_load_in_its_configuration(tmp_path: Path) -> None:
+    """Epoch seconds 1,760,000,000 are 2025-10-09 08:53:20 UTC."""
+    counts = {"successful": {"mean": 100, "median": 100}}
+    one = {
+        "metrics": {"prompt_token_count": counts, "output_token_count": counts},
+        "config": {"strategy": {"type_": "poisson", "rate": 2.5}},
+        "start_time": 1_760_000_000.0,
+    }
+    report = {"config": {"spec": {"backend": {"model": "llama"}}}, "benchmarks": [one]}
+    [result] = read_foreign("guidellm", written(tmp_path, report), Given(gpu="g", gpus=1))
+    assert (result.model.name, result.run.measured_at) == ("llama", "2025-10-09T08:53:20+00:00")
+    assert result.served[0].request_rate == 2.5
+
+
+def test_aiperf_since_0_13_keeps_models_and_phases_in_lists(tmp_path: Path) -> None:
+    """The warm-up's users are not those of the measurement; two GPUs of telemetry are the replica."""
+    gpu = {"gpu_name": "NVIDIA H200"}
+    export: dict[str, Any] = {
+        "input_config": {
+            "models": {"items": [{"name": "llama"}]},
+            "phases": [{"kind": "warmup", "concurrency": 1}, {"kind": "profiling", "concurrency": 8}],
+        },
+        "input_sequence_length": {"unit": "tokens", "avg": 512},
+        "output_sequence_length": {"unit": "tokens", "avg": 64},
+        "request_count": {"unit": "requests", "avg": 40},
+        "start_time": "2026-10-01T12:00:00+02:00",
+        "telemetry_data": {"endpoints": {"n1": {"gpus": {"0": gpu, "1": gpu}}}},
+    }
+    [result] = read_foreign("aiperf", written(tmp_path, export), Given())
+    assert (result.model.name, result.device.gpu, result.device.count) == ("llama", "NVIDIA H200", 2)
+    assert (result.served[0].concurrency, result.served[0].requests) == (8, 40)
+    assert result.run.measured_at == "2026-10-01T10:00:00+00:00"
+    with pytest.raises(CurveRefused, match="ended early"):
+        read_foreign("aiperf", written(tmp_path, {**export, "is_complete": False}), Given())
 
 
 def test_milliseconds_and_seconds_of_one_figure_must_agree(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from probe.curve.schema import Point, ResultFile
 from probe.imports.common import Given
 from probe.imports.formats import read_foreign
 
-GIVEN = Given(model="m", gpu="g", measured_at="2026-11-01")
+GIVEN = Given(model="m", gpu="g", gpus=1, measured_at="2026-11-01")
 NONE = {
     "num_prefill_requests": 0,
     "sum_prefill_tokens": 0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,6 +37,23 @@ def test_raw_files_and_the_table_agree_whatever_their_unit() -> None:
         assert run.ttft_median == pytest.approx(table[name].ttft_median, rel=1e-2), name
         assert run.tpot_median == pytest.approx(table[name].tpot_median, rel=1e-2), name
         assert run.output_tokens_per_second == pytest.approx(table[name].output_tokens_per_second, rel=1e-3), name
+
+
+@pytest.mark.parametrize(("folder", "setups"), [
+    ("bench_serve_json", {"GLM-5-FP8": (8, "fp8"), "MiniMax-M2.5": (8, None)}),
+    ("multinode_bench_serve", {"gpt-oss-120b": (16, None), "MiniMax-M2.5": (16, None)}),
+    ("together_b200", {"DeepSeek-R1-0528-FP4": (8, "fp4"), "gpt-oss-120b": (4, "fp4")}),
+])  # fmt: skip
+def test_gpus_and_precision_come_from_the_record_or_the_file_s_name(folder: str, setups: dict[str, Any]) -> None:
+    """Half of a node of eight runs gpt-oss; dollars a million go by the GPUs that serve."""
+    found = {one.model.name.rsplit("/", 1)[-1]: (one.device.count, one.model.quantization) for one in read(folder)}
+    assert found == setups
+
+
+def test_a_setup_is_dated_by_its_last_run() -> None:
+    [first, *_] = read("together_b200")
+    assert first.run.measured_at.startswith("2026-06-1")
+    assert first.run.measured_at.endswith("+00:00")
 
 
 def test_a_run_whose_parts_do_not_make_its_whole_is_refused() -> None:

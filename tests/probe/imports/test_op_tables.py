@@ -39,6 +39,11 @@ def test_what_the_tables_do_not_hold_is_refused() -> None:
         read_foreign("op-tables", shared("op-tables") / "h200_sxm", Given(model="DeepSeek-V3"))
 
 
+def test_a_floor_of_eight_bits_is_of_quantised_weights_and_cache() -> None:
+    [found] = read_foreign("op-tables", shared("op-tables") / "h200_sxm", Given(model="Qwen3-8B", dtype="fp8"))
+    assert (found.model.quantization, found.engine.kv_cache_dtype) == ("fp8", "fp8")
+
+
 def test_the_composed_step_is_the_sum_of_its_kernels() -> None:
     """Qwen3-8B on H200, batch 1 at 2,048: 36 layers of QKV, O, gate, up, down and attention, then the head scaled from 65,536."""
     result = composed("Qwen3-8B", "h200")
