@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
-from probe.curve.compare import common_points, rows_of, warnings
+from probe.curve.compare import common_points, rows_of, warnings_of
 from probe.curve.curve import CurveDocument
 from probe.curve.errors import CurveRefused
 from probe.curve.operating import achievable_batch, best_batch
-from probe.curve.printing import print_errors, print_ratios, print_rows
+from probe.curve.printing import print_beside, print_errors, print_notes, print_ratios, print_rows, print_setup
 from probe.curve.remote import fetched, listed
 from probe.curve.schema import ResultFile, dump_result, json_schema, read_result
 from probe.curve.sides import room_and_quality, sides
 from probe.engine.errors import ProbeError
+from probe.fit.beside import beside, gap_note
 from probe.fit.result import with_curve
 from probe.imports.common import Given
 from probe.imports.formats import FORMATS, read_foreign
@@ -121,20 +122,24 @@ def show(
     html: Path | None,
 ) -> None:
     """What the curve of FILE (with --api: of that id) answers, its errors, and what its points could not tell."""
-    result, document = _read(file, api, key)
-    click.echo(f"{result.result_id}: {result.model.name} on {document.file['engine']}, {document.file['gpu']}")
+    result = _result(file, api, key)
+    print_setup(result)
     if result.fit is not None:
         click.echo(f"model: {result.fit.chosen}")
         print_errors(result.fit)
         for name, why in result.fit.not_identified.items():
             click.echo(f"not identified: {name}: {why}")
+    if result.curve is None:
+        print_notes(result)
+        click.echo("no curve: what was measured is not enough for one")
+        return
+    document = CurveDocument.of(result.curve)
     print_rows(rows_of(document, common_points([document]), gpu_price, result.device.count))
     if context is not None:
         best, room = best_batch(document, context, ttft, itl), achievable_batch(document, context)
         fits = "cache not stated" if room is None else f"{room} fit the cache"
         click.echo(f"best batch at {context}: {'none holds the targets' if best is None else best} ({fits})")
-    for line in [*warnings(result, result)[:1], *(result.fit.notes if result.fit else [])]:
-        click.echo(f"note: {line}")
+    print_notes(result)
     _write_html([(result, document)], html, gpu_price)
 
 
@@ -158,9 +163,34 @@ def compare(a: str, b: str, api: str | None, key: str | None, gpu_price: float |
             click.echo(f"  {line}")
     click.echo(f"{pairs[1][0].result_id} over {pairs[0][0].result_id}")
     print_ratios(sides(*tables))
-    for line in warnings(pairs[0][0], pairs[1][0]):
+    for line in [line for result, _ in pairs for line in warnings_of(result)]:
         click.echo(f"note: {line}")
     _write_html(pairs, html, gpu_price)
+
+
+@curve.command(
+    cls=_Refusing, epilog=_epilog("tokencogs curve served curves/served-C1.json curves/floor.json --gpu-price 6.98")
+)
+@click.argument("runs")
+@click.argument("curve")
+@_API
+@_KEY
+@_PRICE
+def served(runs: str, curve: str, api: str | None, key: str | None, gpu_price: float | None) -> None:
+    """How much of a served token's time CURVE explains, run by run of RUNS, and what its tokens cost: all on output, and shared.
+
+    CURVE is of steps, and of the same setup: composed, or measured.
+    """
+    result, (other, document) = _result(runs, api, key), _read(curve, api, key)
+    if result.device.count != other.device.count:
+        raise CurveRefused(
+            "gpus", other.device.count, f"the runs are of {result.device.count} GPUs: not the same setup"
+        )
+    price = None if gpu_price is None else gpu_price * result.device.count
+    rows = beside(document, result.served, price)
+    click.echo(f"{result.result_id} beside {other.result_id}")
+    print_beside(rows)
+    click.echo(f"note: {gap_note(rows)}")
 
 
 @curve.command(epilog=_epilog("tokencogs curve schema > result.schema.json"))
@@ -169,11 +199,15 @@ def schema() -> None:
     click.echo(json.dumps(json_schema(), indent=1))
 
 
-def _read(name: str, api: str | None, key: str | None) -> tuple[ResultFile, CurveDocument]:
+def _result(name: str, api: str | None, key: str | None) -> ResultFile:
     """A file's, or the API's by id."""
     if api is None and not Path(name).is_file():
         raise CurveRefused("file", name, "there is no such file; with --api a curve's id is expected")
-    result = read_result(Path(name)) if api is None else fetched(api, _key(key), name)
+    return read_result(Path(name)) if api is None else fetched(api, _key(key), name)
+
+
+def _read(name: str, api: str | None, key: str | None) -> tuple[ResultFile, CurveDocument]:
+    result = _result(name, api, key)
     if result.curve is None:
         raise CurveRefused("curve", None, f"{name} has samples but no curve")
     return result, CurveDocument.of(result.curve)

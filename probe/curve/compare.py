@@ -20,7 +20,7 @@ class Row:
     extrapolated: beyond what was measured.
     """
 
-    batch: int
+    batch: float
     context: int
     step: float
     throughput: float
@@ -29,7 +29,7 @@ class Row:
     extrapolated: bool
 
 
-def rows_of(curve: CurveDocument, points: list[tuple[int, int]], gpu_hour: float | None, gpus: int = 1) -> list[Row]:
+def rows_of(curve: CurveDocument, points: list[tuple[float, int]], gpu_hour: float | None, gpus: int = 1) -> list[Row]:
     """The curve at (batch, context) points; `gpu_hour` dollars an hour of one GPU."""
     batch, context = (np.array(axis, float) for axis in zip(*points, strict=True))
     found = curve.answer(batch, context, "flag")
@@ -47,30 +47,26 @@ def per_million(gpu_hour: float, gpus: int, throughput: float) -> float:
     return gpu_hour * gpus / 3600 / throughput * 1e6
 
 
-def common_points(curves: list[CurveDocument]) -> list[tuple[int, int]]:
-    """Powers of two of batch and of context that all the curves measured; the corners of the first where that is nothing."""
-    domains = [curve.file["domain"] for curve in curves]
-    low = {axis: max(domain[axis][0] for domain in domains) for axis in ("batch", "context")}
-    high = {axis: min(domain[axis][1] for domain in domains) for axis in ("batch", "context")}
-    batches, contexts = (_powers(low[axis], high[axis]) for axis in ("batch", "context"))
-    found = [(b, s) for s in contexts for b in batches]
-    first = domains[0]
-    return found or [(int(b), int(s)) for s in first["context"] for b in first["batch"]]
+def common_points(curves: list[CurveDocument]) -> list[tuple[float, int]]:
+    """Powers of four of batch and of context that all the curves measured, of an axis without any its ends; a single table's own points;
+    where nothing is common, the first's ends."""
+    if len(curves) == 1 and curves[0].steps is not None:
+        return [(float(b), round(s)) for s in curves[0].steps.context for b in curves[0].steps.batch]
+    batches, contexts = (_axis([curve.file["domain"][axis] for curve in curves]) for axis in ("batch", "context"))
+    return [(b, round(s)) for s in contexts for b in batches]
 
 
-def warnings(a: ResultFile, b: ResultFile) -> list[str]:
+def warnings_of(result: ResultFile) -> list[str]:
     """What a reader must know before comparing costs."""
-    found = []
-    for result in (a, b):
-        file = result.curve or {}
-        if file.get("behaviour_changing"):
-            moved = quality_text(result.quality, result.model.random_weights)
-            why = f"answers differ from the unchanged model's ({moved}); evaluate the workload again"
-            found.append(f"{result.result_id}: {why}")
-        if file.get("floor"):
-            found.append(f"{result.result_id}: composed from kernel times, a floor: no dollars are shown")
-        if file.get("form") == "table":
-            found.append(f"{result.result_id}: served points, equal shares of a step")
+    found, file = [], result.curve or {}
+    if file.get("behaviour_changing"):
+        moved = quality_text(result.quality, result.model.random_weights)
+        why = f"answers differ from the unchanged model's ({moved}); evaluate the workload again"
+        found.append(f"{result.result_id}: {why}")
+    if file.get("floor"):
+        found.append(f"{result.result_id}: composed from kernel times, a floor: no dollars are shown")
+    if file.get("form") == "table":
+        found.append(f"{result.result_id}: served points, equal shares of a step")
     return found
 
 
@@ -85,5 +81,9 @@ def quality_text(quality: Quality | None, random_weights: bool | None = None) ->
     return ", ".join(parts)
 
 
-def _powers(low: float, high: float) -> list[int]:
-    return [2**power for power in range(0, 24, 2) if low <= 2**power <= high]
+def _axis(bounds: list[tuple[float, float]]) -> list[float]:
+    low, high = max(one[0] for one in bounds), min(one[1] for one in bounds)
+    if low > high:
+        low, high = bounds[0]
+    powers = [float(4**power) for power in range(12) if low <= 4**power <= high]
+    return powers or sorted({float(low), float(high)})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from probe.curve.compare import Row
-from probe.curve.schema import Fit
+from probe.curve.compare import Row, warnings_of
+from probe.curve.schema import Fit, ResultFile
 from probe.curve.sides import Side
+from probe.fit.beside import Beside
 
 
 def print_errors(fit: Fit) -> None:
@@ -15,12 +16,44 @@ def print_errors(fit: Fit) -> None:
         click.echo(f"{name}: mape {e.mape:.1%}  bias {e.bias:+.1%}  p95 {e.p95:.1%}  max {e.max:.1%}  n {e.n}")
 
 
+def print_setup(result: ResultFile) -> None:
+    """What was measured, on what."""
+    engine = " ".join(part for part in (result.engine.name, result.engine.version) if part)
+    gpus = result.device.gpu if result.device.count == 1 else f"{result.device.count}x {result.device.gpu}"
+    click.echo(f"{result.result_id}: {result.model.name} on {engine}, {gpus}")
+
+
+def print_notes(result: ResultFile) -> None:
+    """What a reader must know of it."""
+    for line in [*warnings_of(result), *(result.fit.notes if result.fit else [])]:
+        click.echo(f"note: {line}")
+
+
 def print_ratios(rows: list[Side]) -> None:
-    """B over A; - where one of them can't say."""
+    """B over A; - where one of them can't say, and marked where one of them did not measure it."""
     click.echo(f"{'batch':>6} {'context':>8} {'tokens/s':>10} {'ttft':>9} {'$/M out':>9}")
     for row in rows:
         shown = [f"{'-' if one is None else format(one, '.3f'):>9}" for one in (row.ttft, row.dollars)]
-        click.echo(f"{row.batch:>6} {row.context:>8} {row.throughput:>10.3f} {' '.join(shown)}")
+        line = f"{row.batch:>6.4g} {row.context:>8} {row.throughput:>10.3f} {' '.join(shown)}"
+        click.echo(line + ("  extrapolated" if row.extrapolated else ""))
+
+
+def print_beside(rows: list[Beside]) -> None:
+    """Runs beside a curve; dollars a million tokens: all on output, over input and output alike, and by own prefill."""
+    click.echo(
+        f"{'requests/s':>10} {'batch':>7} {'served ms':>10} {'explained':>10} {'all on out':>11} {'alike':>9} {'input':>9} "
+        f"{'output':>9}"
+    )
+    for row in rows:
+        share = "-" if row.explained is None else f"{row.explained:.0%}"
+        cost = row.cost
+        dollars = (
+            ["-"] * 4 if cost is None else [f"{one:.4f}" for one in (cost.theirs, cost.plain, cost.input, cost.output)]
+        )
+        rate = f"{row.run.requests_per_second:.3f}"
+        first, *rest = dollars
+        shown = " ".join(f"{one:>9}" for one in rest)
+        click.echo(f"{rate:>10} {row.batch:>7.1f} {row.pace * 1e3:>10.2f} {share:>10} {first:>11} {shown}")
 
 
 def print_rows(rows: list[Row]) -> None:
@@ -29,5 +62,7 @@ def print_rows(rows: list[Row]) -> None:
     for row in rows:
         ttft = "-" if row.ttft is None else f"{row.ttft * 1e3:.1f}"
         dollars = "-" if row.dollars is None else f"{row.dollars:.4f}"
-        line = f"{row.batch:>6} {row.context:>8} {row.step * 1e3:>9.2f} {row.throughput:>10.1f} {ttft:>9} {dollars:>9}"
+        line = (
+            f"{row.batch:>6.4g} {row.context:>8} {row.step * 1e3:>9.2f} {row.throughput:>10.1f} {ttft:>9} {dollars:>9}"
+        )
         click.echo(line + ("  extrapolated" if row.extrapolated else ""))

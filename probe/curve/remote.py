@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -54,5 +55,11 @@ def _from_header(file: dict[str, Any]) -> ResultFile:
         run=Run(measured_at=str(file["measured_at"]), via="composed" if file.get("floor") else "import"),
         model=ModelInfo(name=str(file["model"]), dtype=file.get("dtype")),
         engine=EngineInfo(name=str(file["engine"])),
-        device=DeviceInfo(gpu=str(file["gpu"])),
+        device=_device(str(file["gpu"])),
     )
+
+
+def _device(gpu: str) -> DeviceInfo:
+    """The header has "8x NVIDIA H200" where a replica has several; dollars go by them."""
+    several = re.match(r"(\d+)x (.+)", gpu)
+    return DeviceInfo(gpu=several[2], count=int(several[1])) if several else DeviceInfo(gpu=gpu)

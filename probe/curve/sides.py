@@ -13,13 +13,14 @@ from probe.curve.schema import ResultFile
 @dataclass(frozen=True)
 class Side:
     """B over A at one point; 1 is alike. None where one of them can't say. Attributes: throughput: above 1, B does more; the others:
-    below 1, B takes less."""
+    below 1, B takes less; extrapolated: beyond what one of them measured."""
 
-    batch: int
+    batch: float
     context: int
     throughput: float
     ttft: float | None
     dollars: float | None
+    extrapolated: bool = False
 
 
 def sides(a: list[Row], b: list[Row]) -> list[Side]:
@@ -31,6 +32,7 @@ def sides(a: list[Row], b: list[Row]) -> list[Side]:
             other.throughput / one.throughput,
             _over(other.ttft, one.ttft),
             _over(other.dollars, one.dollars),
+            one.extrapolated or other.extrapolated,
         )
         for one, other in zip(a, b, strict=True)
     ]

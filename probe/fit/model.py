@@ -42,7 +42,7 @@ class Model:
         batch = np.array([max(p.batch, 1) for p in points], np.float64)
         mean = np.array([p.context_sum for p in points], np.float64) / batch
         corrected = plain * self.residual.at(batch, mean)
-        return np.where([p.kind == "decode" for p in points], corrected, plain)
+        return np.asarray(np.where([p.kind == "decode" for p in points], corrected, plain))
 
 
 def fit_model(points: Sequence[Point], experts: Experts, form: Form) -> Model:

@@ -20,7 +20,7 @@ def gap_at(curve: CurveDocument, run: Served) -> float:
     if pace is None or batch is None or not run.requests_per_second or curve.terms is None:
         raise CurveRefused("served", run.label, "a rate, seconds a token and a curve of form=step are needed")
     step = float(curve.answer(batch, context_of(run), "flag").step)
-    own = curve.terms.prefill(np.float64(run.input_tokens), np.float64(0.0))
+    own = curve.terms.prefill(np.asarray(run.input_tokens), np.zeros(()))
     busy = run.requests_per_second * float(own)
     if busy >= 1:
         raise CurveRefused("requests_per_second", run.requests_per_second, "prefill alone takes all the time")

@@ -18,6 +18,7 @@ from probe.curve.schema import Error, Fit, Served
 from probe.fit.errors import error_of
 
 _ALIKE = 1.05
+Row = tuple[float, float, float, float | None]
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def fit_table(runs: Sequence[Served]) -> Table:
     by_users = sessions(runs)
     contexts = [context_of(run) for run in runs]
     alike = dict.fromkeys(contexts, round(float(np.median(contexts)))) if by_users else _alike(contexts)
-    rows = []
+    rows: list[Row] = []
     for run in runs:
         placed = place(run, by_users)
         if placed is not None:
@@ -120,7 +121,7 @@ def _hits(runs: Sequence[Served]) -> str:
     return f"cache hits fall from {high:.0%} at {few:g} to {low:.0%} at {many:g}"
 
 
-def leave_one_point(rows: Sequence[tuple[float, float, float, float | None]]) -> Error | None:
+def leave_one_point(rows: Sequence[Row]) -> Error | None:
     """Errors of seconds a token, each run predicted from runs of the other batches at its context, between neighbours only."""
     predicted, measured = [], []
     for batch, context, seconds, _ in rows:
@@ -132,8 +133,9 @@ def leave_one_point(rows: Sequence[tuple[float, float, float, float | None]]) ->
     return error_of(np.array(predicted), np.array(measured)) if predicted else None
 
 
-def _of(rows: Sequence[tuple[float, float, float, float | None]], batch: float, context: float, column: int) -> float:
-    return float(np.median([row[column] for row in rows if row[:2] == (batch, context)]))  # type: ignore[arg-type]
+def _of(rows: Sequence[Row], batch: float, context: float, column: int) -> float:
+    found = [row[column] for row in rows if row[:2] == (batch, context)]
+    return float(np.median([one for one in found if one is not None]))
 
 
 def _grid(cells: dict[tuple[float, float], float], saturated: bool = False) -> Grid:

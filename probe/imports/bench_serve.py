@@ -47,7 +47,7 @@ def run_of(record: Mapping[str, Any], where: str) -> Served:
     return check_units(run, where)
 
 
-def latencies(record: Mapping[str, Any]) -> dict[str, float | None]:
+def latencies(record: Mapping[str, Any]) -> dict[str, Any]:
     """TTFT, TPOT and ITL in seconds by the record's names."""
     return {
         f"{name}_{aggregate}": seconds(record, f"{aggregate}_{name}")

@@ -175,5 +175,5 @@ def _row(record: Mapping[str, str]) -> tuple[Setup, Served]:
         tpot_median=seconds(record, "median_tpot"),
         label=record["file"],
     )
-    key = (record[name] for name in ("model", "hw", "framework", "parallel", "gpus"))
-    return Setup(*key, precision=""), run
+    model, gpu, engine, parallel, gpus = (record[name] for name in ("model", "hw", "framework", "parallel", "gpus"))
+    return Setup(model, gpu, engine, parallel, gpus, ""), run

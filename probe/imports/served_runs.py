@@ -58,7 +58,7 @@ def restate(run: Served, price_per_hour: float, terms: Terms) -> Restated:
     if not requests or not output:
         raise CurveRefused("requests_per_second", requests, "a run with requests and output tokens a second is needed")
     inputs = requests * run.input_tokens
-    own = requests * float(terms.prefill(np.float64(run.input_tokens), np.float64(0.0)))
+    own = requests * float(terms.prefill(np.asarray(run.input_tokens), np.zeros(())))
     if own > 1:
         raise CurveRefused(
             "terms", own, "prefill alone would take more than the time there was: not this setup's curve"

@@ -1,0 +1,125 @@
+"""Do the commands show what served runs say: every load, the gap to a composed curve, costs under both rules, extrapolation?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from probe.curve.cli import curve as commands
+from probe.curve.errors import CurveRefused
+from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run, Served, dump_result
+from probe.fit.result import with_curve
+from probe.imports.common import Given
+from probe.imports.formats import read_foreign
+from tests.probe.fit.points import DENSE, grid
+from tests.shared_data import shared
+
+# 10 requests a second of 256 in and 128 out at 10 ms a token: 12.8 decode at once.
+BUSY = Served(
+    input_tokens=256,
+    output_tokens=128,
+    request_rate=10,
+    requests_per_second=10,
+    tpot_median=0.01,
+    output_tokens_per_second=1280,
+)
+
+
+def result(name: str, **more: object) -> ResultFile:
+    made = ResultFile(
+        version=1,
+        result_id=name,
+        run=Run(measured_at="2026-11-01", via="import"),
+        model=ModelInfo(name="m", dtype="bfloat16"),
+        engine=EngineInfo(name="e"),
+        device=DeviceInfo(gpu="g"),
+    )
+    made = msgspec.structs.replace(made, **more)
+    try:
+        return with_curve(made)
+    except CurveRefused:
+        return made
+
+
+def run(tmp_path: Path, *words: str | ResultFile) -> tuple[int, str]:
+    """Exit code and output; result files stand for their paths."""
+    found = CliRunner().invoke(commands, [word if isinstance(word, str) else _file(tmp_path, word) for word in words])
+    return found.exit_code, found.output
+
+
+def _file(tmp_path: Path, result: ResultFile) -> str:
+    path = tmp_path / f"{result.result_id}.json"
+    path.write_bytes(dump_result(result))
+    return str(path)
+
+
+def test_a_table_shows_every_load_that_was_served_so_that_a_fall_is_seen(tmp_path: Path) -> None:
+    """1, 3 and 6 users get 100, 240 and 80 tokens a second: 6 cost three times what 3 do."""
+    served = [
+        Served(input_tokens=90, output_tokens=20, concurrency=users, output_tokens_per_second=pace, cache_hit_share=0.5)
+        for users, pace in ((1, 100), (3, 240), (6, 80))
+    ]
+    code, shown = run(tmp_path, "show", result("fall", served=served), "--gpu-price", "3.6")
+    assert code == 0, shown
+    assert "     3      100     12.50      240.0         -    4.1667" in shown
+    assert "     6      100     75.00       80.0         -   12.5000" in shown
+
+
+def test_runs_of_which_no_curve_can_be_made_still_show_what_is_known(tmp_path: Path) -> None:
+    code, shown = run(tmp_path, "show", result("one", served=[BUSY]))
+    assert code == 0
+    assert "no curve: what was measured is not enough for one" in shown
+
+
+def test_the_gap_to_a_composed_curve_and_both_costs_by_hand(tmp_path: Path) -> None:
+    """The curve's step of 12.8 at 320 tokens is 5 + 0.128 + 0.12288 = 5.25088 ms; prompts of 256 take 2.6255 ms each, 2.6 % of the time:
+    5.3925 of 10 ms. At 3.6 dollars an hour 0.001 a second: 0.7813 a million output, 0.2604 a million of all; 2.6 % of it over 2,560 tokens
+    a second in, the rest over 1,280 out."""
+    served = result("served", served=[BUSY, msgspec.structs.replace(BUSY, request_rate=11)])
+    code, shown = run(tmp_path, "served", served, result("floor", points=grid(DENSE)), "--gpu-price", "3.6")
+    assert code == 0, shown
+    assert "    10.000    12.8      10.00        54%      0.7812    0.2604    0.0103    0.7607" in shown
+    assert "note: at 13 decoding at once the curve explains 54% of a served token's time" in shown
+
+
+def test_runs_of_other_gpus_are_not_this_curve_s_setup(tmp_path: Path) -> None:
+    served = result("served", served=[BUSY, BUSY], device=DeviceInfo(gpu="g", count=2))
+    code, shown = run(tmp_path, "served", served, result("floor", points=grid(DENSE)))
+    assert code == 2
+    assert "gpus=1: the runs are of 2 GPUs" in shown
+
+
+def test_published_costs_of_llama_on_h100_and_the_gap_at_saturation(tmp_path: Path) -> None:
+    """7.60 dollars a million output tokens at one request a second, 0.311 at 200: the composed curve explains 92 % there and 40 % here."""
+    [floor] = read_foreign("op-tables", shared("op-tables") / "h100_sxm", Given(model="Llama-3.1-8B"))
+    runs = read_foreign("served-runs", shared("served-runs/master_results.csv"), Given(input_tokens=512))
+    llama = next(one for one in runs if one.result_id == "served-C1")
+    code, shown = run(tmp_path, "served", llama, with_curve(floor), "--gpu-price", "6.98")
+    assert code == 0, shown
+    first, *_, last = [line.split() for line in shown.splitlines() if line.startswith(" ")]
+    assert (first[3], first[4]) == ("92%", "7.5991")
+    assert (last[3], last[4]) == ("40%", "0.3108")
+
+
+def test_ratios_beyond_what_one_of_both_measured_are_marked(tmp_path: Path) -> None:
+    """Batches 1 to 64 on one side, 100 to 200 on the other: nothing is common, so the first's are shown."""
+    far = [msgspec.structs.replace(BUSY, tpot_median=batch / 1280) for batch in (100, 200)]
+    code, shown = run(tmp_path, "compare", result("near", points=grid(DENSE)), result("far", served=far))
+    assert code == 0, shown
+    ratios = shown.split("far over near")[1].splitlines()
+    assert [line.endswith("extrapolated") for line in ratios if line.startswith("     1")] == [True]
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("show", "none.json"), "file='none.json'"),
+    (("import", "vllm-bench-serve", "none.json"), "none.json"),
+    (("list", "nowhere"), "folder='nowhere'"),
+    (("show", "some-id", "--api", "http://127.0.0.1:9"), "--key"),
+])  # fmt: skip
+def test_what_is_not_there_is_refused_by_name(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    code, shown = run(tmp_path, *words)
+    assert code == 2
+    assert said in " ".join(shown.split())
