@@ -1,7 +1,8 @@
 """`python -m probe.gpu_check`: is the engine right on this GPU, and how fast is a decode step of an 8B-shaped model on it?
 
 Written for one H200 and under ten minutes: correctness of every backend, then the decode grid with and without CUDA graphs beside a
-measured copy and beside a curve composed from kernel tables. Prints one JSON object; exit code 1 where a backend is wrong.
+measured copy and beside a curve composed from kernel tables; FlashInfer last, for it may compile its kernels first. Prints one JSON object
+at the end, and each part on stderr once it is known; a part that crashes is a finding. Exit code 1 where something is wrong.
 
     python -m probe.gpu_check > h200.json
     TRITON_INTERPRET=1 python -m probe.gpu_check --device cpu --tiny
@@ -31,6 +32,7 @@ from probe.engine.models.weights import RandomWeights
 from probe.gpu.correctness import check_attention, check_linears
 from probe.gpu.decode_grid import Forward, measure_grid, streamed_bytes
 from probe.gpu.device import about, copy_bandwidth
+from probe.gpu.replay import check_replay
 
 MODEL = "Qwen3-8B"
 TINY = {
@@ -50,24 +52,30 @@ KEPT_FREE = 0.08  # of the device's memory: activations, graphs, fragmentation
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
-    device, dtype = torch.device(options.device), torch.float32 if options.tiny else torch.bfloat16
+    device = torch.device(options.device)
+    dtype = torch.float32 if device.type == "cpu" else torch.bfloat16
     deadline = time.monotonic() + options.seconds
-    attention = check_attention(_backends(device, dtype), device, dtype, small=options.tiny)
-    linears = check_linears(device, torch.bfloat16)
-    copied = copy_bandwidth(device, 16 << 20 if options.tiny else 4 << 30)
-    config = parse_config(PRESETS[MODEL] | (TINY if options.tiny else {}))
-    model = _model(config, device, dtype)
+    result: dict[str, Any] = {}
+
+    def note(part: str, found: Any) -> Any:
+        result[part] = found
+        print(json.dumps({part: found}), file=sys.stderr, flush=True)
+        return found
+
+    note("about", about(device) | {"model": MODEL, "tiny": options.tiny, "dtype": str(dtype)})
+    copied = note("copy_gb_s", copy_bandwidth(device, 16 << 20 if options.tiny else 4 << 30))
+    note("attention", check_attention(_backends(device, dtype), device, dtype, small=options.tiny))
+    note("graphs", [_replay(device, dtype)])
+    note("linears", check_linears(device, torch.bfloat16))
+    model = _model(parse_config(PRESETS[MODEL] | (TINY if options.tiny else {})), device, dtype)
+    note("streamed_bytes", streamed_bytes(model))
     grid = measure_grid(model, _ways(model), options.batches, options.contexts, _kv_budget(model), deadline)
-    result = {
-        "about": about(device) | {"model": MODEL, "tiny": options.tiny, "dtype": str(dtype)},
-        "copy_gb_s": copied,
-        "attention": attention,
-        "linears": linears,
-        "streamed_bytes": streamed_bytes(model),
-        "decode": [row | _beside(row, copied, None if options.tiny else FLOOR_MS) for row in grid],
-    }
+    note("decode", [row | _beside(row, copied, None if options.tiny else FLOOR_MS) for row in grid])
+    flashinfer = {"flashinfer": lambda: _flashinfer(device)} if time.monotonic() < deadline else {}
+    note("flashinfer", check_attention(flashinfer, device, dtype, small=options.tiny))
     print(json.dumps(result, indent=2))
-    wrong = [finding for finding in [*attention, *linears] if finding.get("ok") is False]
+    findings = [one for part in ("attention", "graphs", "linears", "decode", "flashinfer") for one in result[part]]
+    wrong = [finding for finding in findings if finding.get("ok") is False]
     for finding in wrong:
         print(f"wrong: {finding}", file=sys.stderr)
     return 1 if wrong else 0
@@ -91,22 +99,29 @@ def _numbers(text: str) -> list[int]:
 
 
 def _backends(device: torch.device, dtype: torch.dtype) -> dict[str, Callable[[], AttentionBackend]]:
-    """Every backend that might run here; one that can't says why when it is made."""
-
-    def triton() -> AttentionBackend:
-        return triton_attention(device)
-
-    def flashinfer() -> AttentionBackend:
-        from probe.engine.attention.flashinfer_backend import FlashInferAttention  # noqa: PLC0415
-
-        return FlashInferAttention(device)
-
+    """Our own backends; one that can't run here says why when it is made."""
     made: dict[str, Callable[[], AttentionBackend]] = {
         "dense": DenseAttention,
-        "triton": triton,
-        "flashinfer": flashinfer,
+        "triton": lambda: triton_attention(device),
     }
     return made if device.type == "cuda" else {**made, "torch": lambda: TorchPagedAttention(dtype)}
+
+
+def _flashinfer(device: torch.device) -> AttentionBackend:
+    from probe.engine.attention.flashinfer_backend import FlashInferAttention  # noqa: PLC0415 (an optional library)
+
+    return FlashInferAttention(device)
+
+
+def _replay(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
+    """On a model of two layers; on a CPU nothing is recorded, the graph's buffers are computed on."""
+    try:
+        backend = triton_attention(device)
+    except ProbeError as refused:
+        return {"backend": "graphs", "refused": str(refused)}
+    config = parse_config(PRESETS[MODEL] | TINY)
+    weights = RandomWeights(config, 0, dtype, device)
+    return check_replay(Model(config, weights, linear_factory("none", device), backend, dtype=dtype, device=device))
 
 
 def triton_attention(device: torch.device) -> AttentionBackend:
@@ -148,7 +163,7 @@ def _kv_budget(model: Model) -> int:
 
 def _beside(row: dict[str, Any], copied: float, floor: tuple[float, float, float] | None) -> dict[str, Any]:
     """The row's bandwidth as a share of the copy's, and its time as a multiple of the composed floor."""
-    if "left_out" in row:
+    if "achieved_gb_s" not in row:
         return {}
     result = {"of_copy": row["achieved_gb_s"] / copied}
     if floor is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -50,6 +51,8 @@ class GraphedModel:
             raise ProbeError(f"cuda_graphs: needs the Triton backend, got {type(model.backend).__name__}")
         self._model = model
         self._recorded: dict[tuple[int, int], _Recorded] = {}
+        # Graphs run one after another and leave nothing but their logits, which lie outside: one pool serves all of them.
+        self._pool = torch.cuda.graph_pool_handle() if model.device.type == "cuda" else None
 
     @property
     def num_graphs(self) -> int:
@@ -96,7 +99,7 @@ class GraphedModel:
         # The warm-up and the recording write where the real step will write, so they need its slots.
         _fill(recorded, token_ids, batch, [device_tables(batch, group) for group in batch.groups])
         step()
-        recorded.replay = step if device.type != "cuda" else _capture(step)
+        recorded.replay = step if device.type != "cuda" else _capture(step, self._pool)
         return recorded
 
 
@@ -111,7 +114,7 @@ def _fill(recorded: _Recorded, token_ids: Tensor, batch: BatchMetadata, tables: 
         static.plan.num_past.copy_(table.num_past)
 
 
-def _capture(step: Callable[[], None]) -> Callable[[], None]:
+def _capture(step: Callable[[], None], pool: Any) -> Callable[[], None]:
     """Records `step` after a warm-up on a stream of its own, as torch.cuda.graph asks for."""
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
@@ -120,6 +123,6 @@ def _capture(step: Callable[[], None]) -> Callable[[], None]:
             step()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, pool=pool):
         step()
     return graph.replay

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from probe.engine.interfaces import AttentionBackend
 from probe.engine.kv.cache import LayerCache
 from probe.engine.linear import WEIGHTS, linear_factory
 from probe.engine.models.spec import AttentionSpec
+from probe.gpu.crashes import crashes, told
 
 SPECS = {
     "gqa": AttentionSpec(32, 8, 128, 128, 128**-0.5),
@@ -32,12 +34,15 @@ LINEAR_TOLERANCE = {"none": 1e-2, "int8": 1e-2, "int4": 1e-2, "w8a8": 2e-2, "fp8
 def check_attention(
     backends: dict[str, Callable[[], AttentionBackend]], device: torch.device, dtype: torch.dtype, small: bool = False
 ) -> list[dict[str, Any]]:
-    """One finding a backend, specification and step: {"backend", "case", "error", "ok"}, or "refused" with the reason."""
+    """One finding a backend, specification and step: {"backend", "case", "error", "ok"}, or why it has "refused" or "crashed"."""
     findings: list[dict[str, Any]] = []
-    for spec_name, spec in SPECS.items():
+    for spec_name, whole in SPECS.items():
+        spec = (
+            replace(whole, num_heads=whole.num_heads // 4, num_kv_heads=-(-whole.num_kv_heads // 4)) if small else whole
+        )
         for step_name, (num_new, num_past) in STEPS.items():
-            past = [count // 10 for count in num_past] if small else num_past
-            batch, cache, query, sinks = _step(spec, num_new, past, device, dtype)
+            new, past = ([-(-n // 10) for n in counts] if small else counts for counts in (num_new, num_past))
+            batch, cache, query, sinks = _step(spec, new, past, device, dtype)
             reference = _reference(spec, batch, cache, query, sinks)
             for name, make in backends.items():
                 finding: dict[str, Any] = {"backend": name, "case": f"{spec_name}, {step_name}"}
@@ -48,28 +53,33 @@ def check_attention(
                 except ProbeError as refused:
                     findings.append(finding | {"refused": str(refused)})
                     continue
+                except crashes() as crash:
+                    findings.append(finding | {"crashed": told(crash), "ok": False})
+                    continue
                 error = float((got - reference).abs().max() / reference.abs().max())
                 findings.append(finding | {"error": error, "ok": error <= TOLERANCE[dtype]})
     return findings
 
 
 def check_linears(device: torch.device, dtype: torch.dtype) -> list[dict[str, Any]]:
-    """One finding a weight format: relative error of a product against the stored weight in fp32."""
+    """One finding a weight format and number of tokens: relative error of a product against the stored weight in fp32."""
     findings: list[dict[str, Any]] = []
     generator = torch.Generator(device).manual_seed(0)
     weight = torch.randn(512, 256, generator=generator, device=device).to(dtype)
     for name in WEIGHTS:
-        try:
-            linear = linear_factory(name, device)(weight, None, "checked")
-        except ProbeError as refused:
-            findings.append({"weights": name, "refused": str(refused)})
-            continue
-        stored: Tensor = linear.stored_weight()  # type: ignore[attr-defined]
         for tokens in (1, 40):
+            finding: dict[str, Any] = {"weights": name, "tokens": tokens}
             x = torch.randn(tokens, 256, generator=generator, device=device).to(dtype)
-            want = x.float() @ stored.T
-            error = float((linear(x).float() - want).norm() / want.norm())
-            findings.append({"weights": name, "tokens": tokens, "error": error, "ok": error <= LINEAR_TOLERANCE[name]})
+            try:
+                linear = linear_factory(name, device)(weight, None, "checked")
+                want = x.float() @ linear.stored_weight().T  # type: ignore[attr-defined]
+                error = float((linear(x).float() - want).norm() / want.norm())
+            except ProbeError as refused:
+                findings.append(finding | {"refused": str(refused)})
+            except crashes() as crash:
+                findings.append(finding | {"crashed": told(crash), "ok": False})
+            else:
+                findings.append(finding | {"error": error, "ok": error <= LINEAR_TOLERANCE[name]})
     return findings
 
 

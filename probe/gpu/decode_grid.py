@@ -13,6 +13,7 @@ from probe.engine.attention.metadata import BatchMetadata
 from probe.engine.kv.cache import LayerCache
 from probe.engine.models.model import Model
 from probe.engine.models.shapes import num_parameters
+from probe.gpu.crashes import crashes, told
 from probe.gpu.device import synchronise
 from probe.gpu.steps import blocks_each, decode_batch, filled_caches, token_ids
 
@@ -45,7 +46,8 @@ def measure_grid(
     deadline: float,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[dict[str, Any]]:
-    """One row a cell and way of launching, or a row with "left_out" and why: too large for `kv_budget` bytes, or no time left.
+    """One row a cell and way of launching, or a row with "left_out" and why: too large for `kv_budget` bytes, or no time left;
+    or with "crashed".
 
     The new token is written but the context doesn't grow: each step of a cell is the same step, so 20 of them are 20 samples.
     """
@@ -66,7 +68,11 @@ def measure_grid(
                 rows.append(cell | {"way": name, "left_out": "no time left"})
                 continue
             read = streamed_bytes(model) + batch * ctx * token_bytes
-            rows.append(cell | {"way": name} | _figures(_times(model, forward, caches, batch, ctx), batch, read))
+            try:
+                figures = _figures(_times(model, forward, caches, batch, ctx), batch, read)
+            except crashes() as crash:
+                figures = {"crashed": told(crash), "ok": False}
+            rows.append(cell | {"way": name} | figures)
     return rows
 
 

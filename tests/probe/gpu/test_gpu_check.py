@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
 from probe import gpu_check  # noqa: E402
+from probe.engine import graphs  # noqa: E402
 from probe.engine.attention.dense import DenseAttention  # noqa: E402
 from probe.gpu.correctness import check_attention  # noqa: E402
 from probe.gpu.decode_grid import measure_grid, streamed_bytes  # noqa: E402
@@ -30,6 +31,8 @@ def test_the_whole_script_runs_and_finds_nothing_wrong(capsys: pytest.CaptureFix
         (2, 16, "launched", 20),
     ]
     assert {finding["backend"] for finding in result["attention"] if finding.get("ok")} >= {"dense", "torch"}
+    assert all("attention_backend 'flashinfer'" in finding["refused"] for finding in result["flashinfer"])
+    assert [finding.get("ok", "refused" in finding) for finding in result["graphs"]] == [True]
     assert {finding["weights"] for finding in result["linears"] if finding.get("ok")} >= {
         "none",
         "int8",
@@ -45,6 +48,33 @@ def test_a_wrong_backend_is_found() -> None:
 
     findings = check_attention({"wrong": Unmasked}, CPU, torch.float32, small=True)
     assert [finding["ok"] for finding in findings] == [False] * 8
+
+
+def test_a_backend_that_crashes_is_a_finding_and_the_next_one_is_checked() -> None:
+    class Crashing(DenseAttention):
+        def attend(self, query, cache, group, spec, sinks):  # type: ignore[no-untyped-def]
+            raise RuntimeError("CUDA error:\n  an illegal memory access")
+
+    findings = check_attention({"crashing": Crashing, "dense": DenseAttention}, CPU, torch.float32, small=True)
+    assert [finding["ok"] for finding in findings] == [False, True] * 8
+    assert findings[0]["crashed"] == "RuntimeError: CUDA error: an illegal memory access"
+
+
+def test_a_cell_that_crashes_is_a_row(model: object) -> None:
+    def crashing(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    [row] = measure_grid(model, {"graphs": crashing}, [1], [16], kv_budget=1 << 20, deadline=float("inf"))  # type: ignore[arg-type]
+    assert row == {
+        "batch": 1, "ctx": 16, "way": "graphs", "crashed": "OutOfMemoryError: CUDA out of memory", "ok": False
+    }  # fmt: skip
+    assert gpu_check._beside(row, 1.0, None) == {}
+
+
+def test_a_graph_whose_inputs_stay_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton", reason="the Triton kernels need the extra `gpu`")
+    monkeypatch.setattr(graphs, "_fill", lambda *_: None)
+    assert gpu_check._replay(CPU, torch.float32)["ok"] is False
 
 
 def test_weights_streamed_leave_out_the_input_embedding(model: object) -> None:
