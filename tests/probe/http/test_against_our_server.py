@@ -12,6 +12,8 @@ pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 from probe.cli import probe
 from probe.curve.curve import CurveDocument
 from probe.curve.schema import ResultFile, read_result
+from probe.http.plan import Plan, Setup
+from probe.http.sweep import probe_http
 from tests.probe.http.served import probe_serve
 
 TINY = ("Llama-3.1-8B", "--scale", "0.02", "--dtype", "float32", "--served-model-name", "tiny")
@@ -74,6 +76,14 @@ def test_decode_samples_are_of_the_batch_and_contexts_that_were_kept(result: Res
     assert min(short) >= 17
     assert max(short) <= 27
     assert {tuple(one.prefills[0]) for one in result.samples if one.kind == "prefill"} == {(16, 0), (64, 0)}
+
+
+def test_after_each_load_of_the_grid_something_else_may_be_measured(url: str) -> None:
+    """Rounds go through the grid to and fro."""
+    seen: list[tuple[int, int, int]] = []
+    plan = Plan((1, 2), (16,), 4, each=1, rounds=2, seed=5)
+    probe_http(url, plan, Setup("cpu"), pause=lambda *load: seen.append(load))
+    assert seen == [(0, 1, 16), (0, 2, 16), (1, 2, 16), (1, 1, 16)]
 
 
 def test_a_prompt_that_the_server_has_seen_is_not_measured_by(url: str, tmp_path: Path) -> None:
