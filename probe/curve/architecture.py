@@ -50,10 +50,12 @@ class Architecture:
         embeddings = self.vocab * self.hidden * (1 if self.tied else 2)
         return self.attention_parameters + self.layers * max(self.experts, 1) * self.expert_parameters + embeddings
 
-    def streamed(self, tokens: float) -> float:
-        """Parameters a step of `tokens` reads: experts touched, no input embedding."""
+    def streamed(self, tokens: float, least: bool = False) -> float:
+        """Parameters a step of `tokens` reads: experts touched when each token picks evenly (`least`: when all pick the same), no input
+        embedding."""
+        together = 1.0 if least else float(tokens)
         one = (
-            float(self.experts_per_token and coverage(np.asarray(float(tokens)), self.experts, self.experts_per_token))
+            float(self.experts_per_token and coverage(np.asarray(together), self.experts, self.experts_per_token))
             or 1.0
         )
         return self.attention_parameters + self.layers * one * self.expert_parameters + self.vocab * self.hidden
@@ -71,14 +73,19 @@ class Architecture:
         """2 * L * n_kv * d_head * bytes."""
         return int(2 * self.layers * self.kv_heads * self.head_dim * width)
 
-    def flops(self, tokens: float, pairs: float) -> float:
-        """Operations of `tokens` in a step whose queries meet `pairs` keys in all: 2 a weight, 4 a pair and head dimension."""
-        return 2.0 * self.used * tokens + 4.0 * self.layers * self.heads * self.head_dim * pairs
+    def flops(self, tokens: float, pairs: float, rows: float) -> float:
+        """Operations of `tokens` in a step whose queries meet `pairs` keys in all: 2 a weight, 4 a pair and head dimension; `rows` of them
+        reach the head, of a prompt the last."""
+        head = self.vocab * self.hidden
+        products = (self.used - head) * tokens + head * rows
+        return 2.0 * products + 4.0 * self.layers * self.heads * self.head_dim * pairs
 
-    def bytes(self, tokens: float, context_sum: float, weight_bytes: float, kv_width: float) -> float:
+    def bytes(
+        self, tokens: float, context_sum: float, weight_bytes: float, kv_width: float, least: bool = False
+    ) -> float:
         """Bytes a step moves: weights once, the cache that is attended to, and new rows."""
         cache = self.kv_bytes_per_token(kv_width) * (context_sum + tokens)
-        return self.streamed(tokens) * weight_bytes + cache
+        return self.streamed(tokens, least) * weight_bytes + cache
 
 
 def architecture_of(name: str, config: ModelConfig) -> Architecture:

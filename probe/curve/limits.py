@@ -33,16 +33,18 @@ class Use:
 
 
 def use_of(point: Point, model: Architecture, ceiling: Ceiling, weight_bytes: float = 2, kv_width: float = 2) -> Use:
-    """Least bytes and operations of the point over its time. A point above a peak is impossible, near it suspicious."""
+    """Bytes and operations of the point over its time. A point whose least ones are above a peak is impossible; near a peak, or above it
+    only if experts are picked evenly, suspicious."""
     tokens = point.batch + point.new
     if tokens < 1:
         raise CurveRefused("points.batch", point.batch, "a step without tokens moves nothing")
-    moved = model.bytes(tokens, point.context_sum + point.cached, weight_bytes, kv_width)
-    done = model.flops(tokens, point.context_sum + point.pairs)
-    bandwidth = moved / point.seconds / ceiling.bytes_per_second
-    operations = done / point.seconds / ceiling.flops
-    reached = max(bandwidth, operations)
-    verdict: Verdict = "impossible" if reached > 1 else "suspicious" if reached > _NEAR else "possible"
+    held, most = point.context_sum + point.cached, point.seconds * ceiling.bytes_per_second
+    bandwidth = model.bytes(tokens, held, weight_bytes, kv_width) / most
+    least = model.bytes(tokens, held, weight_bytes, kv_width, least=True) / most
+    rows = point.batch + (1 if point.new else 0)
+    operations = model.flops(tokens, point.context_sum + point.pairs, rows) / point.seconds / ceiling.flops
+    near = max(bandwidth, operations) > _NEAR
+    verdict: Verdict = "impossible" if max(least, operations) > 1 else "suspicious" if near else "possible"
     return Use(bandwidth, operations, "bandwidth" if bandwidth >= operations else "operations", verdict)
 
 

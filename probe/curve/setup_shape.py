@@ -10,7 +10,13 @@ from probe.curve.limits import Ceiling
 from probe.curve.schema import ResultFile
 from probe.engine.models.config import ModelConfig
 
-_WIDTH = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "int8": 1.0, "w8a8": 1.0, "fp8": 1.0, "int4": 0.5}
+_BYTES = {
+    4.0: ("float32", "fp32"),
+    2.0: ("bfloat16", "bf16", "float16", "fp16", "half"),
+    1.0: ("int8", "w8a8", "fp8", "fp8_block", "fp8_e4m3", "fp8_e5m2"),
+    0.5: ("int4", "w4a16", "fp4", "nvfp4", "mxfp4"),
+}
+_WIDTH = {name: width for width, names in _BYTES.items() for name in names}
 _FIELDS = (
     "num_hidden_layers",
     "hidden_size",
@@ -69,8 +75,9 @@ def shape_of(result: ResultFile) -> Architecture | None:
 
 
 def widths(result: ResultFile) -> tuple[float, float] | None:
-    """Bytes of a weight and of a cached number; None where the dtype is not known."""
-    weight = _WIDTH.get(result.model.quantization or result.model.dtype or "", _WIDTH.get(result.model.dtype or ""))
+    """Bytes of a weight and of a cached number; None where the dtype, or what it was quantised to, is not known."""
+    quantised = result.model.quantization
+    weight = _WIDTH.get((result.model.dtype if quantised in (None, "none") else quantised) or "")
     kv = result.engine.kv_cache_dtype
     cached = _WIDTH.get(result.model.dtype or "") if kv in (None, "auto") else _WIDTH.get(kv)
     return None if weight is None or cached is None else (weight, cached)

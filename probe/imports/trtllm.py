@@ -60,7 +60,7 @@ class StaticRun:
         shape, steps, b, n = MODELS[self.model], self.output_tokens, self.batch, self.input_tokens
         attended = b * (n + (steps + 1) / 2)
         step = shape.streamed(b) * self.width + shape.kv_bytes_per_token(self.width) * attended
-        return steps * step, shape.flops(b * n, b * n * n / 2) + steps * shape.flops(b, attended)
+        return steps * step, shape.flops(b * n, b * n * n / 2, b) + steps * shape.flops(b, attended, b)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def facts(lab: Lab) -> dict[str, Any]:
     """Operations of attention beside those of the weights, for the longest prompt: 4 L H d n^2/2 over 2 w n."""
     length = lab.size.long * 7 // 4
     shape = architecture_of("narrow", narrow(lab))
-    pairs = shape.flops(0, length / 2)
+    pairs = shape.flops(0, length / 2, rows=0)
     weights = 2 * (shape.attention_parameters + shape.layers * shape.expert_parameters)
     return {f"attention's share of a prompt of {length}": round(pairs / (pairs + weights), 3)}
 

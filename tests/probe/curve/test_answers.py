@@ -76,6 +76,37 @@ def test_decode_is_bound_by_bandwidth_and_prefill_by_operations() -> None:
     assert prompt.bound == "operations"
 
 
+SMALL = Architecture("small", 2, 64, 4, 2, 16, 128, 100)
+MOE = Architecture("moe", 1, 64, 4, 2, 16, 128, 100, experts=8, experts_per_token=2)
+
+
+def test_of_a_prompt_only_the_last_token_reaches_the_head() -> None:
+    """73,728 numbers before the head and 6,400 in it: 2 * (73,728 * 100 + 6,400) + 4 * 2 * 4 * 16 * 5,000 = 17,318,400 operations."""
+    prompt = use_of(Point(kind="prefill", seconds=1, new=100, pairs=5000), SMALL, Ceiling(1e9, 1e9))
+    assert prompt.operations == pytest.approx(0.0173184, rel=1e-12)
+
+
+def test_experts_picked_evenly_above_the_peak_are_suspicious_and_not_impossible() -> None:
+    """Of 8 tokens' 7.2 experts 391 kB would be read, of two experts 136 kB: 300 kB a second are too few for the first alone."""
+    step = Point(kind="decode", seconds=1, batch=8, context_sum=8)
+    even = use_of(step, MOE, Ceiling(300e3, 1e12))
+    assert (even.verdict, even.bandwidth > 1) == ("suspicious", True)
+    assert use_of(step, MOE, Ceiling(130e3, 1e12)).verdict == "impossible"
+
+
+@pytest.mark.parametrize(("quantization", "impossible"), [(None, True), ("int4", False), ("awq", False)])
+def test_weights_are_held_to_the_peak_by_their_own_width_and_not_where_it_is_not_known(
+    quantization: str | None, impossible: bool
+) -> None:
+    """A step that reads 160 kB of 16-bit weights, or 40 kB of 4-bit ones, in 1 ms, at 150 MB a second."""
+    peaks = DeviceInfo(gpu="g", peak_bytes_per_second=1.5e8, peak_flops=1e12)
+    model = ModelInfo(name="m", dtype="bfloat16", quantization=quantization, architecture=SHAPE)
+    fast = Point(kind="decode", seconds=0.001, batch=1, context_sum=8)
+    found = with_curve(result(model=model, device=peaks, points=[*grid(DENSE), fast]))
+    notes = found.fit.notes if found.fit else []
+    assert any("decode batch 1, 0.001 s" in note for note in notes) is impossible
+
+
 def test_an_impossible_point_is_not_fitted_and_the_report_names_it() -> None:
     peaks = DeviceInfo(gpu="g", peak_bytes_per_second=1e9, peak_flops=1e12)
     wrong = decode(DENSE, 8, 1024, 1e-6)
