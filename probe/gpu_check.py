@@ -29,8 +29,9 @@ from probe.engine.models.hf_config import parse_config
 from probe.engine.models.model import Model
 from probe.engine.models.presets import PRESETS
 from probe.engine.models.weights import RandomWeights
+from probe.engine.runner import Forward
 from probe.gpu.correctness import check_attention, check_linears
-from probe.gpu.decode_grid import Forward, measure_grid, streamed_bytes
+from probe.gpu.decode_grid import measure_grid, streamed_bytes
 from probe.gpu.device import about, copy_bandwidth
 from probe.gpu.replay import check_replay
 

@@ -24,7 +24,7 @@ from probe.engine.kv.sequence import Sequence
 from probe.engine.models.model import Model
 from probe.engine.options import EngineConfig
 from probe.engine.recorder import Started, StepRecorder
-from probe.engine.runner import ModelRunner
+from probe.engine.runner import Forward, ModelRunner
 from probe.engine.scheduler import Schedule, Scheduler
 from probe.engine.spec.sampler import SpeculativeSampler
 
@@ -32,7 +32,8 @@ from probe.engine.spec.sampler import SpeculativeSampler
 class Engine:
     """A model, its cache and its queue. Not thread-safe: one thread adds, aborts and steps.
 
-    sampler: None: plain sampling, drafts verified; proposer: None: no speculation; ledger: called with every record.
+    sampler: None: plain sampling, drafts verified; proposer: None: no speculation; ledger: called with every record;
+    forward: None: the model's own.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Engine:
         sampler: Sampler | None = None,
         proposer: Proposer | None = None,
         ledger: Callable[[StepRecord], None] | None = None,
+        forward: Forward | None = None,
     ) -> None:
         num_blocks, caches = allocate_caches(model, config)
         windows = [group.window for group in model.groups]
@@ -50,7 +52,7 @@ class Engine:
             num_blocks, config.block_size, windows, enable_prefix_caching=config.enable_prefix_caching
         )
         self.scheduler = Scheduler(config.scheduler, self.manager)
-        self.runner = ModelRunner(model, self.manager, caches)
+        self.runner = ModelRunner(model, self.manager, caches, forward)
         self.proposer, self.ledger = proposer, ledger
         self.recorder = StepRecorder(self.runner, self.scheduler, caches[0].key.element_size())
         sample = sampler or SpeculativeSampler(config.seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -24,14 +25,25 @@ class ModelInput:
     rows: Tensor
 
 
+class Forward(Protocol):
+    """`Model.forward`, plain or replayed from graphs."""
+
+    def __call__(
+        self, token_ids: Tensor, batch: BatchMetadata, caches: list[LayerCache], rows: Tensor | None = None
+    ) -> Tensor: ...
+
+
 class ModelRunner:
     """Owns the cache tensors.
 
-    Attributes: caches: one a layer of a page. A page, and so a block, serves as many layers as a KV group has.
+    Attributes: caches: one a layer of a page. A page, and so a block, serves as many layers as a KV group has; forward: the model's own, or
+    what stands for it (graphs.py).
     """
 
-    def __init__(self, model: Model, manager: BlockManager, caches: list[LayerCache]) -> None:
-        self.model, self.manager, self.caches = model, manager, caches
+    def __init__(
+        self, model: Model, manager: BlockManager, caches: list[LayerCache], forward: Forward | None = None
+    ) -> None:
+        self.model, self.manager, self.caches, self.forward = model, manager, caches, forward or model.forward
 
     def prepare(self, scheduled: list[Scheduled]) -> ModelInput:
         tokens: list[int] = []
@@ -74,7 +86,7 @@ class ModelRunner:
             for cache in self.caches:
                 cache.copy_block(source, target)
         self.manager.pending_copies.clear()
-        return self.model.forward(step.token_ids, step.batch, self.caches, step.rows)
+        return self.forward(step.token_ids, step.batch, self.caches, step.rows)
 
     def synchronise(self) -> None:
         """Waits for the device, so that a clock read afterwards has seen the work."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from torch import Tensor
-
-from probe.engine.attention.metadata import BatchMetadata
 from probe.engine.kv.cache import LayerCache
 from probe.engine.models.model import Model
 from probe.engine.models.shapes import num_parameters
+from probe.engine.runner import Forward
 from probe.gpu.crashes import crashes, told
 from probe.gpu.device import synchronise
 from probe.gpu.steps import blocks_each, decode_batch, filled_caches, token_ids
@@ -20,14 +18,6 @@ from probe.gpu.steps import blocks_each, decode_batch, filled_caches, token_ids
 BLOCK = 16
 WARM_UP = 3
 STEPS = 20
-
-
-class Forward(Protocol):
-    """`Model.forward`, plain or replayed from graphs."""
-
-    def __call__(
-        self, token_ids: Tensor, batch: BatchMetadata, caches: list[LayerCache], rows: Tensor | None = None
-    ) -> Tensor: ...
 
 
 def streamed_bytes(model: Model) -> int:

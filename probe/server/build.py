@@ -14,7 +14,7 @@ from probe.engine.attention.torch_paged import TorchPagedAttention
 from probe.engine.engine import Engine
 from probe.engine.errors import ProbeError
 from probe.engine.interfaces import AttentionBackend, Proposer, Sampler
-from probe.engine.kv.capacity import block_bytes
+from probe.engine.kv.capacity import block_bytes, kv_budget
 from probe.engine.kv.groups import num_blocks_for
 from probe.engine.ledger import LedgerWriter
 from probe.engine.linear import linear_factory
@@ -25,6 +25,7 @@ from probe.engine.models.presets import preset
 from probe.engine.models.scale import scaled
 from probe.engine.models.weights import RandomWeights, SafetensorsWeights, Weights, weight_files
 from probe.engine.options import EngineConfig
+from probe.engine.runner import Forward
 from probe.engine.scheduler import SchedulerConfig
 from probe.engine.spec.draft_model import DraftModelProposer
 from probe.engine.spec.ngram import NgramProposer
@@ -34,12 +35,15 @@ from probe.server.app import Served, create_app
 from probe.server.options import ServeOptions
 from probe.server.text import Text
 
-DRAFT_SHARE = 4  # the draft model's cache gets a quarter of the target's budget, on top of it
+CPU_BYTES = 1 << 30  # of KV cache, where nothing is said
+DRAFT_SHARE = 4  # the draft model's cache gets a quarter of the budget; on a GPU the target's gets what is left then
 
 
 def build(options: ServeOptions) -> FastAPI:
     """The application, its engine ready. Errors: ProbeError and ValueError naming what can't be."""
     device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if options.kv_cache_memory_bytes is None and device.type == "cpu":
+        options = replace(options, kv_cache_memory_bytes=CPU_BYTES)
     model = build_model(options, options.model, device)
     config = engine_config(options)
     text = _text(options)
@@ -50,6 +54,7 @@ def build(options: ServeOptions) -> FastAPI:
         sampler=_sampler(options),
         proposer=_proposer(options, model),
         ledger=ledger,
+        forward=_graphed(model) if options.cuda_graphs else None,
     )
     name = options.served_model_name or options.model
     served = Served(
@@ -93,6 +98,7 @@ def engine_config(options: ServeOptions) -> EngineConfig:
     return EngineConfig(
         block_size=options.block_size,
         kv_cache_bytes=options.kv_cache_memory_bytes,
+        gpu_memory_utilization=options.gpu_memory_utilization,
         enable_prefix_caching=options.enable_prefix_caching,
         kv_cache_dtype=options.kv_cache_dtype,
         seed=options.seed,
@@ -120,6 +126,12 @@ def _backend(options: ServeOptions, dtype: torch.dtype, device: torch.device) ->
     return backend if options.kv_cache_dtype == "auto" else QuantisedAttention(backend)
 
 
+def _graphed(model: Model) -> Forward:
+    from probe.engine.graphs import GraphedModel  # noqa: PLC0415 (the extra `gpu`)
+
+    return GraphedModel(model).forward
+
+
 def _sampler(options: ServeOptions) -> Sampler:
     sampler = SpeculativeSampler(options.seed)
     return SyntheticAcceptance(options.synthetic_acceptance, sampler) if options.synthetic_acceptance else sampler
@@ -138,7 +150,7 @@ def _proposer(options: ServeOptions, model: Model) -> Proposer | None:
         if draft.config.vocab_size != model.config.vocab_size:
             sizes = f"{draft.config.vocab_size} words, the model {model.config.vocab_size}"
             raise ValueError(f"speculative_model: {options.speculative_model!r} has {sizes}")
-        budget = options.kv_cache_memory_bytes // DRAFT_SHARE
+        budget = kv_budget(draft, engine_config(plain)) // DRAFT_SHARE
         blocks = num_blocks_for(budget, block_bytes(draft, engine_config(plain)))
         return DraftModelProposer(draft, k, blocks, options.block_size, options.seed)
     return None

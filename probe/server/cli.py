@@ -62,7 +62,21 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option("--block-size", default=16, show_default=True, type=_COUNT, help="Tokens a KV block.")
 @click.option(
-    "--kv-cache-memory-bytes", default=1 << 30, show_default=True, type=_COUNT, help="Budget of the KV cache."
+    "--kv-cache-memory-bytes",
+    default=None,
+    type=_COUNT,
+    help="Budget of the KV cache. Default: on a GPU what --gpu-memory-utilization leaves, on a CPU 1 GiB.",
+)
+@click.option(
+    "--gpu-memory-utilization",
+    default=0.9,
+    show_default=True,
+    help="Share of a GPU's memory that weights and KV cache may take.",
+)
+@click.option(
+    "--cuda-graphs",
+    is_flag=True,
+    help="Replay decode steps from CUDA graphs; models without experts. Not measured yet.",
 )
 @click.option("--max-model-len", default=4096, show_default=True, type=_COUNT, help="Prompt and output at most.")
 @click.option("--max-num-seqs", default=64, show_default=True, type=_COUNT, help="Requests running at once at most.")

@@ -18,7 +18,8 @@ KV_CACHE_DTYPES = ("auto", "int8", "fp8")
 class ServeOptions:
     """vLLM's names where it has them; meanings stand in `tokencogs probe serve --help`.
 
-    Attributes: synthetic_acceptance: rates by position; empty: drafts are verified.
+    Attributes: synthetic_acceptance: rates by position; empty: drafts are verified. kv_cache_memory_bytes: None: on a GPU by
+    gpu_memory_utilization, on a CPU 1 GiB.
     """
 
     model: str
@@ -30,7 +31,9 @@ class ServeOptions:
     quantization: str = "none"
     kv_cache_dtype: str = "auto"
     block_size: int = 16
-    kv_cache_memory_bytes: int = 1 << 30
+    kv_cache_memory_bytes: int | None = 1 << 30
+    gpu_memory_utilization: float = 0.9
+    cuda_graphs: bool = False
     max_model_len: int = 4096
     max_num_seqs: int = 64
     max_num_batched_tokens: int = 2048

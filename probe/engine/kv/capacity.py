@@ -14,7 +14,7 @@ from probe.engine.options import EngineConfig
 
 def allocate_caches(model: Model, config: EngineConfig) -> tuple[int, list[LayerCache]]:
     """Number of blocks, and one cache a layer of a page. Raises ProbeError where memory holds none or isn't stated."""
-    blocks = config.num_blocks or num_blocks_for(_budget(model, config), block_bytes(model, config))
+    blocks = config.num_blocks or num_blocks_for(kv_budget(model, config), block_bytes(model, config))
     spec = model.config.attention_spec(0)
     pages = range(len(model.groups[0].layers))
     if config.kv_cache_dtype == "auto":
@@ -31,7 +31,8 @@ def block_bytes(model: Model, config: EngineConfig) -> int:
     return row * config.block_size * len(model.groups[0].layers)
 
 
-def _budget(model: Model, config: EngineConfig) -> int:
+def kv_budget(model: Model, config: EngineConfig) -> int:
+    """Bytes that the cache may take now. Raises ProbeError on a CPU that wasn't told."""
     if config.kv_cache_bytes is not None:
         return config.kv_cache_bytes
     if model.device.type != "cuda":

@@ -10,14 +10,17 @@ pytest.importorskip("triton", reason="the Triton kernels need the extra `gpu`")
 from probe.engine.attention.dense import DenseAttention  # noqa: E402
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata  # noqa: E402
 from probe.engine.attention.triton_backend import TritonAttention  # noqa: E402
+from probe.engine.engine import Engine, drain  # noqa: E402
 from probe.engine.errors import ProbeError  # noqa: E402
 from probe.engine.graphs import GraphedModel  # noqa: E402
-from probe.engine.interfaces import AttentionBackend  # noqa: E402
+from probe.engine.interfaces import AttentionBackend, SamplingParams  # noqa: E402
 from probe.engine.kv.cache import LayerCache  # noqa: E402
 from probe.engine.linear import linear_factory  # noqa: E402
 from probe.engine.models.hf_config import parse_config  # noqa: E402
 from probe.engine.models.model import Model  # noqa: E402
 from probe.engine.models.weights import RandomWeights  # noqa: E402
+from probe.engine.options import EngineConfig  # noqa: E402
+from probe.engine.scheduler import SchedulerConfig  # noqa: E402
 
 RAW = {
     "model_type": "llama",
@@ -67,6 +70,20 @@ def test_replayed_steps_equal_plain_ones_step_after_step() -> None:
         torch.testing.assert_close(got, want, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(ours[0].key, theirs[0].key, atol=1e-4, rtol=1e-4)
     assert graphed.num_graphs == 2  # contexts of 6, 7 and 8 tokens share one; 9 tokens begin the next power of two
+
+
+def test_an_engine_on_graphs_answers_what_a_plain_one_answers() -> None:
+    """Prompts of 5 and 9 tokens; the second joins while the first decodes."""
+    answers = []
+    for forward in (None, GraphedModel(model(TritonAttention())).forward):
+        config = EngineConfig(block_size=4, num_blocks=16, scheduler=SchedulerConfig(max_model_len=64))
+        one = Engine(model(DenseAttention()), config, forward=forward)
+        one.add_request([1, 2, 3, 4, 5], SamplingParams(max_tokens=6, temperature=0.0), "a")
+        one.step()
+        one.add_request([9, 8, 7, 6, 5, 4, 3, 2, 1], SamplingParams(max_tokens=4, temperature=0.0), "b")
+        answers.append(drain(one))
+    assert answers[0] == answers[1]
+    assert [len(tokens) for tokens in answers[1].values()] == [5, 4]  # the first token of a came before
 
 
 def test_each_batch_size_has_its_own_graph() -> None:

@@ -16,6 +16,7 @@ import uvicorn
 
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
+from probe.engine.errors import ProbeError  # noqa: E402
 from probe.engine.ledger import read_ledger, read_run  # noqa: E402
 from probe.engine.runner import ModelInput, ModelRunner  # noqa: E402
 from probe.server.build import build  # noqa: E402
@@ -268,6 +269,21 @@ def test_synthetic_acceptance_keeps_what_it_is_told(client: httpx.Client) -> Non
 def test_an_eight_bit_model_and_cache_are_served() -> None:
     for small in served(quantization="int8", kv_cache_dtype="int8"):
         assert len(complete(small)["choices"][0]["token_ids"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"cuda_graphs": True}, "cuda_graphs: needs the Triton backend, got TorchPagedAttention"),
+        ({"device": "cuda"}, "device: 'cuda', and torch .* sees no CUDA device"),
+        ({"gpu_memory_utilization": 1.5}, "gpu_memory_utilization: 1.5 is not in"),
+    ],
+)
+def test_what_this_machine_cannot_do_is_named(options: dict[str, Any], why: str) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises((ProbeError, ValueError), match=why):
+        build(ServeOptions("Llama-3.1-8B", scale=0.01, **options))
 
 
 def test_out_of_memory_ends_one_request_and_no_other(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
