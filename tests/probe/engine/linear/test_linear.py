@@ -10,7 +10,7 @@ from probe.engine.errors import ProbeError  # noqa: E402
 from probe.engine.linear import LinearError, linear_factory  # noqa: E402
 from probe.engine.linear.base import LinearBackend  # noqa: E402
 from probe.engine.linear.fp8 import Fp8Linear  # noqa: E402
-from probe.engine.linear.int4 import Int4Linear  # noqa: E402
+from probe.engine.linear.int4 import Int4Linear, inner_tiles  # noqa: E402
 from probe.engine.linear.int8 import Int8Linear  # noqa: E402
 from probe.engine.linear.packed import PackedLinear, packing_available  # noqa: E402
 from probe.engine.linear.plain import PlainLinear  # noqa: E402
@@ -69,6 +69,10 @@ def test_int4_stores_each_group_within_half_a_step() -> None:
     assert (error <= half * 1.0001).all()
 
 
+def test_int4_on_a_gpu_is_packed_by_tiles_that_divide_the_inputs() -> None:
+    assert [inner_tiles(columns) for columns in (4096, 2880, 192, 96)] == [8, 4, 4, 2]
+
+
 def test_int4_reproduces_sixteen_equidistant_levels() -> None:
     w = torch.arange(16.0).repeat(16, 2)
     torch.testing.assert_close(Int4Linear(w, None, "w").stored_weight(), w, atol=1e-5, rtol=0)
@@ -111,13 +115,6 @@ def test_dense_bf16_on_a_cpu_is_packed_and_fp32_is_not() -> None:
     make = linear_factory("none", "cpu")
     assert isinstance(make(weight(torch.bfloat16), None, "w"), PackedLinear)
     assert isinstance(make(weight(torch.float32), None, "w"), PlainLinear)
-
-
-@needs_packing
-def test_a_packed_product_can_end_in_swish_or_a_factor() -> None:
-    w, x = weight(torch.float32), torch.ones(3, IN)
-    torch.testing.assert_close(PackedLinear(w, None, "w", after="swish")(x), torch.nn.functional.silu(x @ w.T))
-    torch.testing.assert_close(PackedLinear(w, None, "w").times(x, torch.full((3, OUT), 2.0)), 2 * (x @ w.T))
 
 
 @pytest.mark.parametrize("name", ["lm_head", "layers.3.mlp.gate", "layers.0.mlp.router"])
