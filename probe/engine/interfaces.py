@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from probe.engine.kv.sequence import Sequence
     from probe.engine.models.spec import AttentionSpec
 
-Linear = Callable[["Tensor"], "Tensor"]
 StepKind = Literal["prefill", "decode", "mixed"]
 FinishReason = Literal["stop", "length", "abort", "error"]
 
@@ -54,6 +52,18 @@ class SamplingParams:
         ):
             if not valid:
                 raise ValueError(f"{name}: {getattr(self, name)!r} is out of range")
+
+
+class Linear(Protocol):
+    """A weight and how it is multiplied."""
+
+    def __call__(self, x: Tensor, /) -> Tensor:
+        """x [tokens, in] to [tokens, out]."""
+        ...
+
+    def gated(self, x: Tensor, /) -> Tensor:
+        """SwiGLU of a product whose first half of outputs are the gates: [tokens, out / 2]."""
+        ...
 
 
 class LinearFactory(Protocol):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -13,6 +15,8 @@ from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
 from probe.engine.attention.runs import Run, runs_of, stride_of
 from probe.engine.kv.cache import LayerCache
 from probe.engine.models.spec import AttentionSpec
+from probe.engine.native import calls, pool
+from probe.engine.native.calls import WIDTH
 
 # Pieces shorter than this, on average, are gathered: one copy costs less than a kernel call for each.
 SHORTEST_VIEW = 128
@@ -53,6 +57,30 @@ class GroupPlan:
     sequences: list[SequencePlan] = field(default_factory=list)
 
 
+class StepPlan:
+    """A group's plans of one step, made when they are first asked for.
+
+    Attributes: all: of every sequence, for torch; others: of those with more than one new token; decode: of the rest, for the kernel
+    that reads block tables (None: there are none).
+    """
+
+    def __init__(self, batch: BatchMetadata, group: GroupMetadata, dtype: torch.dtype) -> None:
+        self._batch, self._group, self._dtype = batch, group, dtype
+
+    @cached_property
+    def all(self) -> GroupPlan:
+        return _plan(self._batch, self._group, self._dtype, range(len(self._batch.num_new)))
+
+    @cached_property
+    def others(self) -> GroupPlan:
+        several = [index for index, new in enumerate(self._batch.num_new) if new > 1]
+        return _plan(self._batch, self._group, self._dtype, several)
+
+    @cached_property
+    def decode(self) -> calls.DecodePlan | None:
+        return _decode_plan(self._batch, self._group)
+
+
 class TorchPagedAttention:
     """The CPU's backend; dtype: of queries and cache."""
 
@@ -61,7 +89,7 @@ class TorchPagedAttention:
 
     def plan(self, batch: BatchMetadata) -> None:
         for group in batch.groups:
-            group.plan = _plan(batch, group, self.dtype)
+            group.plan = StepPlan(batch, group, self.dtype)
 
     def write(self, key: Tensor, value: Tensor | None, cache: LayerCache, group: GroupMetadata) -> None:
         cache.store(key, value, group.slot_mapping)
@@ -70,8 +98,14 @@ class TorchPagedAttention:
         self, query: Tensor, cache: LayerCache, group: GroupMetadata, spec: AttentionSpec, sinks: Tensor | None
     ) -> Tensor:
         """query [T, H, D] to [T, H, V]."""
-        plan: GroupPlan = group.plan
+        step: StepPlan = group.plan
         out = query.new_empty(len(query), spec.num_heads, spec.value_dim)
+        memory = cache.memory if spec.key_dim % WIDTH == 0 and pool.available() else None
+        if memory is not None and step.decode is not None:
+            plan, one = step.others, step.decode
+            out[one.rows] = with_sinks(calls.decode(query[one.rows], memory, one, spec), sinks)
+        else:
+            plan = step.all
         keys, values = cache.slots()
         if spec.shares_key:
             values = keys  # the kernel wants equal widths; what lies beyond the latent is dropped
@@ -102,10 +136,33 @@ def _attend(query: Tensor, keys: Tensor, values: Tensor, part: SequencePlan, spe
     return merge(partials)
 
 
-def _plan(batch: BatchMetadata, group: GroupMetadata, dtype: torch.dtype) -> GroupPlan:
+def _decode_plan(batch: BatchMetadata, group: GroupMetadata) -> calls.DecodePlan | None:
+    one = [index for index, new in enumerate(batch.num_new) if new == 1]
+    if not one:
+        return None
+    lengths = [batch.num_past[index] + 1 for index in one]
+    firsts = [0 if group.window is None else max(0, length - group.window) for length in lengths]
+    blocks = -(-max(lengths) // batch.block_size)
+    tables = [group.block_tables[index][:blocks] for index in one]
+    starts = batch.starts
+    at = [starts[index] for index in one]
+    together = at[-1] - at[0] == len(at) - 1
+    return calls.DecodePlan(
+        slice(at[0], at[-1] + 1) if together else torch.tensor(at),
+        torch.tensor([table + [0] * (blocks - len(table)) for table in tables]),
+        torch.tensor(lengths),
+        torch.tensor(firsts),
+        max(length - first for length, first in zip(lengths, firsts, strict=True)),
+        batch.block_size,
+    )
+
+
+def _plan(batch: BatchMetadata, group: GroupMetadata, dtype: torch.dtype, indices: Iterable[int]) -> GroupPlan:
     plan, device = GroupPlan(), group.slot_mapping.device
     single: list[tuple[int, Run]] = []
-    for index, (start, new, past) in enumerate(zip(batch.starts, batch.num_new, batch.num_past, strict=True)):
+    starts = batch.starts
+    for index in indices:
+        start, new, past = starts[index], batch.num_new[index], batch.num_past[index]
         length = past + new
         first = 0 if group.window is None else max(0, past - group.window + 1)
         runs = runs_of(group.block_tables[index], first, length, batch.block_size)

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from probe.engine.models.spec import AttentionSpec
+
+
+class Memory(NamedTuple):
+    """Addresses of keys and values; bytes from a slot to the next, and from a head to the next."""
+
+    keys: int
+    values: int
+    slot: int
+    head: int
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,20 @@ class LayerCache:
 
     def slots(self) -> tuple[Tensor, Tensor]:
         """key and value as [slots, kv heads, width], views of the same memory."""
+        return self._slots
+
+    @cached_property
+    def _slots(self) -> tuple[Tensor, Tensor]:
         return self.key.flatten(0, 1), self.value.flatten(0, 1)
+
+    @cached_property
+    def memory(self) -> Memory | None:
+        """Where its rows lie, for kernels that are given addresses; None where keys and values are not laid out alike in bf16."""
+        keys, values = self._slots
+        alike = keys.shape == values.shape and keys.stride() == values.stride() and keys.stride(2) == 1
+        if keys.dtype != torch.bfloat16 or self.shares_key or not alike:
+            return None
+        return Memory(keys.data_ptr(), values.data_ptr(), 2 * keys.stride(0), 2 * keys.stride(1))
 
     def store(self, key: Tensor, value: Tensor | None, slots: Tensor) -> None:
         """key [T, kv heads, width] and value (None: a part of the key) to `slots` [T]."""

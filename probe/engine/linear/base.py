@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from probe.engine.errors import ProbeError
 
@@ -40,6 +41,11 @@ class LinearBackend(ABC):
     @abstractmethod
     def __call__(self, x: Tensor) -> Tensor:
         """`x` (tokens, in_features) -> (tokens, out_features), in `x`'s dtype."""
+
+    def gated(self, x: Tensor) -> Tensor:
+        """SwiGLU of a product whose first half of outputs are the gates: (tokens, out_features / 2)."""
+        gate, up = self(x).chunk(2, dim=-1)
+        return functional.silu(gate) * up
 
     @abstractmethod
     def stored_weight(self) -> Tensor:

@@ -14,6 +14,7 @@ from probe.engine.linear.int4 import Int4Linear
 from probe.engine.linear.int8 import Int8Linear
 from probe.engine.linear.packed import PackedLinear, packing_available
 from probe.engine.linear.plain import PlainLinear
+from probe.engine.linear.streamed import StreamedLinear, streams
 from probe.engine.linear.w8a8 import W8A8Linear
 
 QUANTISED: dict[str, Callable[[Tensor, Tensor | None, str], LinearBackend]] = {
@@ -47,9 +48,10 @@ def linear_factory(quantization: str = "none", device: str | torch.device = "cpu
 
 
 def dense_linear(weight: Tensor, bias: Tensor | None = None, name: str = "") -> LinearBackend:
-    """Packed for bf16 on a CPU with oneDNN, else plain. fp32 stays plain: there packing changes sums and gains little."""
+    """Packed for bf16 on a CPU with oneDNN, and streamed beside it where numba is; else plain. fp32 stays plain: there packing changes
+    sums and gains little."""
     if weight.device.type == "cpu" and weight.dtype == torch.bfloat16 and packing_available():
-        return PackedLinear(weight, bias, name)
+        return StreamedLinear(weight, bias, name) if streams(weight) else PackedLinear(weight, bias, name)
     return PlainLinear(weight, bias, name)
 
 

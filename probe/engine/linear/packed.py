@@ -17,28 +17,22 @@ def packing_available() -> bool:
 
 
 class PackedLinear(LinearBackend):
-    """bf16 or fp32 on a CPU. `after` fuses an activation into the product ("none", "swish", "relu").
+    """bf16 or fp32 on a CPU.
 
     The packed layout has been asked for one token; oneDNN takes the same layout for any number of tokens.
     """
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, name: str = "", after: str = "none") -> None:
+    def __init__(self, weight: Tensor, bias: Tensor | None = None, name: str = "") -> None:
         super().__init__(weight, bias, name)
         if weight.device.type != "cpu" or not packing_available():
             raise LinearError(f"{name}: packed weights need a CPU with oneDNN and bf16, got device {weight.device}")
         self.weight_bytes = bytes_of(weight, bias)
         # The kernel reads a bias as if it were contiguous, whatever its strides.
         self.bias = None if bias is None else bias.contiguous()
-        self._after = after
         self._packed = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), 1)
 
     def __call__(self, x: Tensor) -> Tensor:
-        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._packed, self.bias, self._after, [], "")
-        return y
-
-    def times(self, x: Tensor, other: Tensor) -> Tensor:
-        """`(x @ weight.T + bias) * other` in one kernel: the gated half of an MLP."""
-        y: Tensor = torch.ops.mkldnn._linear_pointwise.binary(x, other, self._packed, self.bias, "mul")
+        y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._packed, self.bias, "none", [], "")
         return y
 
     def stored_weight(self) -> Tensor:

@@ -12,6 +12,7 @@ from probe.engine.kv.cache import LayerCache
 from probe.engine.models.config import ModelConfig
 from probe.engine.models.rope import rotate
 from probe.engine.models.weights import Weights
+from probe.engine.native import calls, pool
 
 Angles = tuple[Tensor, Tensor]
 
@@ -30,7 +31,6 @@ class GroupedAttention:
     ) -> None:
         self.backend, self.spec = backend, config.attention_spec(layer)
         self.heads, self.kv_heads, self.dim = config.num_attention_heads, config.num_key_value_heads, config.head_dim
-        self.eps = config.rms_norm_eps
 
         def joined(kind: str) -> Tensor:
             return torch.cat([weights.get(f"{prefix}.{name}_proj.{kind}") for name in "qkv"])
@@ -39,20 +39,31 @@ class GroupedAttention:
         self.qkv = make_linear(joined("weight"), joined("bias") if bias else None, f"{prefix}.qkv_proj")
         out = f"{prefix}.o_proj"
         self.out = make_linear(weights.get(f"{out}.weight"), weights.get(f"{out}.bias") if bias else None, out)
-        self.q_norm = weights.get(f"{prefix}.q_norm.weight") if config.qk_norm else None
-        self.k_norm = weights.get(f"{prefix}.k_norm.weight") if config.qk_norm else None
+        self.norms: calls.HeadNorms | None = None
+        if config.qk_norm:
+            query, key = (weights.get(f"{prefix}.{name}_norm.weight") for name in "qk")
+            self.norms = calls.HeadNorms(query, key, config.rms_norm_eps)
         self.sinks = weights.get(f"{prefix}.sinks") if config.has_sinks else None
 
     def __call__(self, x: Tensor, angles: Angles, cache: LayerCache, group: GroupMetadata) -> Tensor:
         """x [T, hidden] to [T, hidden]; writes the cache."""
-        sizes = [self.heads, self.kv_heads, self.kv_heads]
-        query, key, value = torch.split(self.qkv(x).view(len(x), -1, self.dim), sizes, dim=1)
-        if self.q_norm is not None:
-            query = functional.rms_norm(query, (self.dim,), self.q_norm, self.eps)
-            key = functional.rms_norm(key, (self.dim,), self.k_norm, self.eps)
-        self.backend.write(rotate(key, *angles), value, cache, group)
-        attended = self.backend.attend(rotate(query, *angles), cache, group, self.spec, self.sinks)
+        qkv = self.qkv(x)
+        if pool.takes(qkv) and cache.memory is not None and self.dim % (2 * calls.WIDTH) == 0:
+            query = calls.turn_and_write(qkv, angles, self.norms, cache.memory, group.slot_mapping, self.spec)
+        else:
+            query = self._turn_and_write(qkv, angles, cache, group)
+        attended = self.backend.attend(query, cache, group, self.spec, self.sinks)
         return self.out(attended.reshape(len(x), -1))
+
+    def _turn_and_write(self, qkv: Tensor, angles: Angles, cache: LayerCache, group: GroupMetadata) -> Tensor:
+        """Queries [T, H, dim]; keys and values go to the cache."""
+        sizes = [self.heads, self.kv_heads, self.kv_heads]
+        query, key, value = torch.split(qkv.view(len(qkv), -1, self.dim), sizes, dim=1)
+        if self.norms is not None:
+            query = functional.rms_norm(query, (self.dim,), self.norms.query, self.norms.eps)
+            key = functional.rms_norm(key, (self.dim,), self.norms.key, self.norms.eps)
+        self.backend.write(rotate(key, *angles), value, cache, group)
+        return rotate(query, *angles)
 
 
 class LatentAttention:

@@ -11,12 +11,6 @@ from probe.engine.models.config import ModelConfig, MoeConfig
 from probe.engine.models.weights import Weights
 
 
-def gated(gate_up: Tensor) -> Tensor:
-    """SwiGLU of [T, 2 width], gate first."""
-    gate, up = gate_up.chunk(2, dim=-1)
-    return functional.silu(gate) * up
-
-
 class Mlp:
     def __init__(self, prefix: str, weights: Weights, make_linear: LinearFactory, *, bias: bool = False) -> None:
         def both(kind: str) -> Tensor:
@@ -27,7 +21,7 @@ class Mlp:
         self.down = make_linear(weights.get(f"{down}.weight"), weights.get(f"{down}.bias") if bias else None, down)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return self.down(gated(self.gate_up(x)))
+        return self.down(self.gate_up.gated(x))
 
 
 class Moe:
@@ -75,15 +69,16 @@ class Moe:
         for expert, count in enumerate(counts):
             if count:
                 rows = tokens[start : start + count]
-                y = self.down[expert](self._activate(self.gate_up[expert](x[rows])))
+                y = self.down[expert](self._activated(self.gate_up[expert], x[rows]))
                 out.index_add_(0, rows, (y * factors[start : start + count]).to(x.dtype))
                 start += count
         self.experts_touched = sum(1 for count in counts if count)
         return out if self.shared is None else out + self.shared(x)
 
-    def _activate(self, gate_up: Tensor) -> Tensor:
+    def _activated(self, expert: Linear, x: Tensor) -> Tensor:
         if not self.moe.fused_bias:
-            return gated(gate_up)
+            return expert.gated(x)
+        gate_up = expert(x)
         gate = gate_up[..., ::2].clamp(max=self.moe.swiglu_limit)
         up = gate_up[..., 1::2].clamp(-self.moe.swiglu_limit, self.moe.swiglu_limit)
         return (up + 1) * gate * torch.sigmoid(gate * self.moe.swiglu_alpha)

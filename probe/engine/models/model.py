@@ -17,6 +17,7 @@ from probe.engine.models.config import ModelConfig
 from probe.engine.models.mlp import Mlp, Moe
 from probe.engine.models.rope import Rope
 from probe.engine.models.weights import Weights
+from probe.engine.native import calls, pool
 
 
 class DecoderLayer:
@@ -34,10 +35,21 @@ class DecoderLayer:
         self.input_norm = weights.get(f"{prefix}.input_layernorm.weight")
         self.post_norm = weights.get(f"{prefix}.post_attention_layernorm.weight")
 
-    def __call__(self, x: Tensor, angles: Angles, cache: LayerCache, batch: BatchMetadata, group: int) -> Tensor:
-        normed = functional.rms_norm(x, x.shape[-1:], self.input_norm, self.eps)
-        x = x + self.attention(normed, angles, cache, batch.groups[group])
-        return x + self.mlp(functional.rms_norm(x, x.shape[-1:], self.post_norm, self.eps))
+    def __call__(
+        self, x: Tensor, delta: Tensor | None, angles: Angles, cache: LayerCache, batch: BatchMetadata, group: int
+    ) -> tuple[Tensor, Tensor]:
+        """The residual x, and what is still to be added to it (None before the first layer), to the same two."""
+        x, normed = norm_of_sum(x, delta, self.input_norm, self.eps)
+        x, normed = norm_of_sum(x, self.attention(normed, angles, cache, batch.groups[group]), self.post_norm, self.eps)
+        return x, self.mlp(normed)
+
+
+def norm_of_sum(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """x + delta, and its RMS norm."""
+    if pool.takes(x) and x.shape[1] % calls.WIDTH == 0:
+        return calls.norm_of_sum(x, delta, weight, eps)
+    x = x if delta is None else x + delta
+    return x, functional.rms_norm(x, x.shape[-1:], weight, eps)
 
 
 class Model:
@@ -98,13 +110,15 @@ class Model:
         """
         self.backend.plan(batch)
         x, angles = functional.embedding(token_ids, self.embedding), self.rope.at(batch.positions)
+        delta: Tensor | None = None
         for index, layer in enumerate(self.layers):
             group, page = self.places[index]
-            x = layer(x, angles, caches[page], batch, group)
+            x, delta = layer(x, delta, angles, caches[page], batch, group)
         if rows is not None and not len(rows):  # a chunk in the middle of a prompt
             return x.new_empty(0, self.config.vocab_size, dtype=torch.float32)
-        x = functional.rms_norm(x if rows is None else x[rows], x.shape[-1:], self.norm, self.config.rms_norm_eps)
-        return self.head(x).float()
+        if rows is not None:
+            x, delta = x[rows], None if delta is None else delta[rows]
+        return self.head(norm_of_sum(x, delta, self.norm, self.config.rms_norm_eps)[1]).float()
 
     def experts_touched(self) -> float | None:
         """Distinct experts read in the last step, mean over the layers that have any; None for dense models."""

@@ -1,0 +1,94 @@
+"""What happens to a token between two products? A sum and its RMS norm; heads turned by their position and written to the cache.
+
+By one thread: of few tokens all of it lies in its first cache, and a second would be told later than the first is done.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+
+from probe.engine.native.lanes import (
+    BYTES,
+    dot,
+    evens,
+    get_i64,
+    jit,
+    joined,
+    load,
+    minus,
+    mul,
+    odds,
+    plus,
+    scaled,
+    store,
+    total,
+    zero,
+)
+
+
+@jit
+def _normed(x: Any, weight: Any, size: Any, eps: Any, out: Any) -> None:
+    """`size` in bytes of bf16."""
+    squares = zero()
+    for at in range(0, size, BYTES):
+        part = load(x + at)
+        squares = dot(squares, part, part)
+    factor = numba.float32(1 / math.sqrt(2 * total(squares) / size + eps))
+    for at in range(0, size, BYTES):
+        part, by = load(x + at), load(weight + at)
+        even, odd = scaled(mul(evens(part), evens(by)), factor), scaled(mul(odds(part), odds(by)), factor)
+        store(out + at, joined(even, odd))
+
+
+@jit
+def _added(x: Any, y: Any, size: Any, out: Any) -> None:
+    for at in range(0, size, BYTES):
+        one, other = load(x + at), load(y + at)
+        store(out + at, joined(plus(evens(one), evens(other)), plus(odds(one), odds(other))))
+
+
+@jit
+def _turned(x: Any, cos: Any, sin: Any, half: Any, out: Any) -> None:
+    """Rotary angles of the halves (RoFormer, as Llama lays them out), `half` in bytes."""
+    for at in range(0, half, BYTES):
+        first, second, c, s = load(x + at), load(x + half + at), load(cos + at), load(sin + at)
+        even = minus(mul(evens(first), evens(c)), mul(evens(second), evens(s)))
+        odd = minus(mul(odds(first), odds(c)), mul(odds(second), odds(s)))
+        store(out + at, joined(even, odd))
+        even = plus(mul(evens(second), evens(c)), mul(evens(first), evens(s)))
+        odd = plus(mul(odds(second), odds(c)), mul(odds(first), odds(s)))
+        store(out + half + at, joined(even, odd))
+
+
+def norm_of_sum(n: Any) -> None:
+    """Numbers: x, y (0: none), weight, sum, normed, tokens, bytes of one, eps in units of 1e-12. sum = x + y, normed its RMS norm."""
+    size, eps = n[6], n[7] * 1e-12
+    for at in range(0, n[5] * size, size):
+        source = n[0] + at
+        if n[1] != 0:
+            _added(source, n[1] + at, size, n[3] + at)
+            source = n[3] + at
+        _normed(source, n[2], size, eps, n[4] + at)
+
+
+def turn_and_write(n: Any) -> None:
+    """Numbers: qkv, tokens, heads, kv heads, bytes of a head, cos, sin, q norm, k norm (0: none), eps in units of 1e-12, q out, keys,
+    values, strides of a slot and of a head, slots. Queries to `q out` [tokens, heads, width], keys and values to the cache."""
+    tokens, heads, kv_heads, size, eps = n[1], n[2], n[3], n[4], n[9] * 1e-12
+    for token in range(tokens):
+        x = n[0] + token * (heads + 2 * kv_heads) * size
+        cos, sin = n[5] + token * (size // 2), n[6] + token * (size // 2)
+        slot = get_i64(n[15] + 8 * token) * n[13]
+        for head in range(heads + kv_heads):
+            source, norm = x + head * size, n[7] if head < heads else n[8]
+            out = n[10] + (token * heads + head) * size if head < heads else n[11] + slot + (head - heads) * n[14]
+            if norm != 0:
+                _normed(source, norm, size, eps, source)
+            _turned(source, cos, sin, size // 2, out)
+        for head in range(kv_heads):
+            source, out = x + (heads + kv_heads + head) * size, n[12] + slot + head * n[14]
+            for at in range(0, size, BYTES):
+                store(out + at, load(source + at))

@@ -1,0 +1,164 @@
+"""Do the kernels give what torch's float32 gives for the same bf16 numbers?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
+
+from torch.nn import functional  # noqa: E402
+
+from probe.engine.attention.dense import DenseAttention  # noqa: E402
+from probe.engine.attention.metadata import BatchMetadata, GroupMetadata  # noqa: E402
+from probe.engine.attention.torch_paged import TorchPagedAttention  # noqa: E402
+from probe.engine.kv.cache import LayerCache  # noqa: E402
+from probe.engine.models.rope import rotate  # noqa: E402
+from probe.engine.models.spec import AttentionSpec  # noqa: E402
+from probe.engine.native import calls, pool  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not pool.available(), reason="needs numba, and torch with libgomp")
+
+HALF_STEP = 2.0**-8  # bf16 keeps 8 bits: rounding once is at most half of 2^-7
+
+
+def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).bfloat16()
+
+
+def near(got: torch.Tensor, wanted: torch.Tensor) -> None:
+    """Rounded once from float32 sums, and no more."""
+    torch.testing.assert_close(got.float(), wanted, rtol=1.01 * HALF_STEP, atol=1e-3)
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 3, 4])
+def test_a_product_is_rounded_once(tokens: int) -> None:
+    x, w, b = drawn(tokens, 192), drawn(38, 192, seed=1), drawn(38, seed=2)
+    near(calls.product(x, w, None), x.float() @ w.float().T)
+    near(calls.product(x, w, b), x.float() @ w.float().T + b.float())
+
+
+@pytest.mark.parametrize("tokens", [1, 4])
+def test_a_gated_product_is_silu_of_the_first_half_times_the_second(tokens: int) -> None:
+    x, w, b = drawn(tokens, 64), drawn(20, 64, seed=1), drawn(20, seed=2)
+    gate, up = (x.float() @ w.float().T + b.float()).chunk(2, dim=-1)
+    near(calls.product(x, w, b, gated=True), functional.silu(gate) * up)
+
+
+def test_a_token_gets_the_same_bits_with_whomever_it_comes() -> None:
+    x, w = drawn(4, 256), drawn(64, 256, seed=1)
+    together = calls.product(x, w, None)
+    for tokens in (1, 2, 3):
+        assert torch.equal(calls.product(x[:tokens], w, None), together[:tokens])
+
+
+def test_one_thread_and_two_give_the_same_bits() -> None:
+    x, w, threads = drawn(3, 256), drawn(66, 256, seed=1), torch.get_num_threads()
+    found = []
+    for count in (1, 2):
+        torch.set_num_threads(count)
+        found.append(calls.product(x, w, None))
+    torch.set_num_threads(threads)
+    assert torch.equal(*found)
+
+
+def test_columns_of_a_view_are_read_as_the_view_has_them() -> None:
+    wide, w = drawn(2, 128), drawn(6, 64, seed=1)
+    near(calls.product(wide[:, 64:], w, None), wide[:, 64:].float() @ w.float().T)
+
+
+def test_a_norm_of_a_sum() -> None:
+    x, y, w = drawn(5, 96), drawn(5, 96, seed=1), drawn(96, seed=2)
+    whole, normed = calls.norm_of_sum(x, y, w, 1e-5)
+    assert torch.equal(whole, x + y)
+    near(normed, functional.rms_norm((x + y).float(), (96,), w.float(), 1e-5))
+    same, normed = calls.norm_of_sum(x, None, w, 1e-3)
+    assert same is x
+    near(normed, functional.rms_norm(x.float(), (96,), w.float(), 1e-3))
+
+
+def test_an_eps_that_counts_is_not_lost() -> None:
+    x, w = torch.full((1, 64), 2.0**-8, dtype=torch.bfloat16), torch.ones(64, dtype=torch.bfloat16)
+    # squares are 2^-16 = 1.526e-5 in the mean: 2^-8 / sqrt(1.526e-5 + 1e-5) = 0.777
+    assert calls.norm_of_sum(x, None, w, 1e-5)[1][0, 0].item() == pytest.approx(0.777, abs=0.003)
+
+
+@pytest.mark.parametrize("normed", [False, True])
+def test_heads_are_turned_and_keys_and_values_written_to_their_slots(normed: bool) -> None:
+    spec = AttentionSpec(4, 2, 64, 64, 1.0)
+    cache = LayerCache.allocate(spec, 4, 8, torch.bfloat16, torch.device("cpu"))
+    qkv, angle, slots = drawn(3, 8 * 64), torch.arange(96.0).view(3, 1, 32), torch.tensor([30, 0, 9])
+    angles = angle.cos().bfloat16(), angle.sin().bfloat16()
+    norms = calls.HeadNorms(drawn(64, seed=3), drawn(64, seed=4), 1e-6) if normed else None
+    query, key, value = torch.split(qkv.view(3, 8, 64).clone(), [4, 2, 2], dim=1)
+
+    def wanted(x: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
+        x = x.float() if weight is None else functional.rms_norm(x.float(), (64,), weight.float(), 1e-6).bfloat16()
+        return rotate(x.float(), *(one.float() for one in angles))
+
+    assert cache.memory is not None
+    got = calls.turn_and_write(qkv, angles, norms, cache.memory, slots, spec)
+    keys, values = cache.slots()
+    near(got, wanted(query, norms and norms.query))
+    near(keys[slots], wanted(key, norms and norms.key))
+    assert torch.equal(values[slots], value)
+    assert torch.count_nonzero(values.any(-1).any(-1)) == 3
+
+
+SPECS = {
+    "gqa": AttentionSpec(8, 2, 64, 64, 0.125),
+    "mha": AttentionSpec(2, 2, 128, 128, 0.09),
+    "six to a head": AttentionSpec(12, 2, 32, 32, 0.2),
+    "windowed": AttentionSpec(4, 1, 32, 32, 0.2, window=21),
+}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_one_token_attends_through_its_block_table(name: str) -> None:
+    """Ragged contexts in scattered blocks, one of a single token, between a sequence that has three new tokens."""
+    spec, size = SPECS[name], 16
+    new, past = [1, 3, 1, 1], [70, 5, 0, 31]
+    order = iter(torch.randperm(40, generator=torch.Generator().manual_seed(5)).tolist())
+    tables = [[next(order) for _ in range(-(-(n + p) // size))] for n, p in zip(new, past, strict=True)]
+    cache = LayerCache.allocate(spec, 40, size, torch.bfloat16, torch.device("cpu"))
+    cache.key.copy_(drawn(*cache.key.shape, seed=6))
+    cache.value.copy_(drawn(*cache.value.shape, seed=7))
+    group = GroupMetadata(spec.window, tables, torch.zeros(6, dtype=torch.long))
+    batch = BatchMetadata(new, past, size, torch.zeros(6, dtype=torch.long), [group], num_blocks=40)
+    query, sinks = drawn(6, spec.num_heads, spec.key_dim, seed=8), drawn(spec.num_heads, seed=9)
+    dense, paged = DenseAttention(), TorchPagedAttention(torch.bfloat16)
+    for joined in (None, sinks):
+        dense.plan(batch)
+        wanted = dense.attend(query, cache, group, spec, joined).float()
+        paged.plan(batch)
+        got = paged.attend(query, cache, group, spec, joined).float()
+        torch.testing.assert_close(got, wanted, rtol=2.0**-6, atol=4e-3)
+    assert group.plan.decode.rows.tolist() == [0, 4, 5]
+
+
+def test_far_apart_scores_are_weighed_without_overflow() -> None:
+    """Scores 0 and 200: the second has all the weight, and the log-sum-exp is 200."""
+    spec = AttentionSpec(1, 1, 32, 32, 1.0)
+    cache = LayerCache.allocate(spec, 1, 16, torch.bfloat16, torch.device("cpu"))
+    cache.key[0, 1, 0, 0] = 200
+    cache.value[0, 0], cache.value[0, 1] = 1, 3
+    query = torch.zeros(1, 1, 32, dtype=torch.bfloat16)
+    query[0, 0, 0] = 1
+    plan = calls.DecodePlan(slice(0, 1), torch.tensor([[0]]), torch.tensor([2]), torch.tensor([0]), 2, 16)
+    assert cache.memory is not None
+    out, lse = calls.decode(query, cache.memory, plan, spec)
+    assert out.unique().tolist() == [3]
+    assert lse.item() == 200
+
+
+def test_a_processor_without_bf16_products_gets_the_same_sums() -> None:
+    script = """
+import torch
+from probe.engine.native import calls, lanes
+lanes._HAS_DOT = False
+x, w = torch.randn(3, 128).bfloat16(), torch.randn(10, 128).bfloat16()
+torch.testing.assert_close(calls.product(x, w, None).float(), x.float() @ w.float().T, rtol=2**-8, atol=1e-3)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
