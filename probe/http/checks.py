@@ -20,7 +20,9 @@ def faults(call: Call) -> list[str]:
     if stream.output_tokens is not None and arrived != stream.output_tokens:
         found.append(f"stream: {arrived} tokens were seen to arrive, the server counted {stream.output_tokens}")
     if stream.cached_tokens:
-        found.append(f"cached_tokens: {stream.cached_tokens} of a prompt that nobody sent before")
+        found.append(
+            f"cached_tokens: {stream.cached_tokens} of a prompt of random tokens: was this --seed used before?"
+        )
     return found
 
 

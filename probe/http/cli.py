@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,16 @@ class _Numbers(click.ParamType[Any]):
             return tuple(self.kind(part) for part in str(value).split(",") if part.strip())
         except ValueError:
             self.fail(f"{value!r} is no list of numbers with commas between them", param, ctx)
+
+
+def _writable(out: Path) -> None:
+    """Said before minutes of measuring, not after."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as closed:
+        raise click.ClickException(f"out={str(out)!r}: {closed.strerror}") from closed
+    if not os.access(out if out.exists() else out.parent, os.W_OK):
+        raise click.ClickException(f"out={str(out)!r}: can't be written")
 
 
 @click.command("http", epilog=_EPILOG)
@@ -95,7 +107,13 @@ class _Numbers(click.ParamType[Any]):
     type=click.IntRange(min=16),
     help="Token ids of prompts are below it.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of prompts and arrivals.")
+@click.option(
+    "--seed",
+    default=lambda: secrets.randbelow(2**31),
+    show_default="drawn anew",
+    type=click.IntRange(min=0),
+    help="Of prompts and arrivals. The same again finds its prompts in the server's cache.",
+)
 @click.option(
     "--out",
     default=Path("http.json"),
@@ -107,18 +125,18 @@ def http_command(
     url: str, out: Path, gpu: str, gpus: int, dtype: str | None, quantization: str | None, kv_cache_dtype: str | None,
     server: str, architecture: str | None, model: str | None, key: str | None, **asked: Any,
 ) -> None:  # fmt: skip
-    """Measure the server at URL from outside and fit a curve to it.
+    """Measure the server at URL (http://HOST:PORT, with or without /v1) from outside and fit a curve to it.
 
     Works with this project's server, vLLM, SGLang, llama.cpp, llama-cpp-python, TGI and others that speak OpenAI's completions. Every
     prompt is new, every output of the same length; what a cache held, outputs of another length and a client that was too slow are
     counted, marked and left out.
     """
+    _writable(out)
     setup = Setup(gpu, gpus, dtype, quantization, kv_cache_dtype, server, model, architecture)
     try:
         result = probe_http(url, Plan(**asked), setup, key=key, say=lambda line: click.echo(line, err=True))
     except ProbeError as refused:
         raise click.ClickException(" ".join(str(refused).split())) from refused
-    out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(dump_result(result))
     assert result.fit is not None
     print_errors(result.fit)

@@ -32,9 +32,18 @@ class Plan:
         for name, values in (("concurrency", self.concurrency), ("input_tokens", self.input_tokens)):
             if not values or min(values) < 1:
                 raise HttpProbeFailed(name, values, "numbers from 1 are expected")
+        if self.rates and min(self.rates) <= 0:
+            raise HttpProbeFailed("rate", min(self.rates), "requests a second above 0 are expected")
         if self.output_tokens < 4:
             raise HttpProbeFailed("output_tokens", self.output_tokens, "at least 4: two decode steps and both ends")
         object.__setattr__(self, "concurrency", tuple(sorted({1, *self.concurrency})))
+
+    def refuse_beyond(self, max_model_len: int | None) -> None:
+        """Raises HttpProbeFailed for a prompt that the server would refuse; before anything is measured, where it says what it takes."""
+        longest = max(self.input_tokens)
+        if max_model_len is not None and longest + self.output_tokens > max_model_len:
+            said = f"with {self.output_tokens} output tokens more than the {max_model_len} that the server takes"
+            raise HttpProbeFailed("input_tokens", longest, said)
 
     @property
     def cells(self) -> list[tuple[int, int]]:

@@ -23,13 +23,22 @@ from probe.http.summary import METRICS
 
 @dataclass
 class Measured:
-    """Samples by cell (kind, concurrency, prompt tokens), served loads and all calls, as they come."""
+    """What came of the loads so far.
+
+    Attributes:
+        samples: by cell (kind, concurrency, prompt tokens). calls: all.
+        closed: what clients saw, a line a round, by concurrency and prompt tokens; opened: a line an open loop.
+        loads, saturated: how many, and those in which the client was too slow.
+        ended: why nothing more was measured; None: all was.
+    """
 
     samples: dict[tuple[str, int, int], list[Sample]] = field(default_factory=lambda: defaultdict(list))
-    served: list[Served] = field(default_factory=list)
+    closed: dict[tuple[int, int], list[Served]] = field(default_factory=lambda: defaultdict(list))
+    opened: list[Served] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     saturated: int = 0
     loads: int = 0
+    ended: str | None = None
 
     def add(self, calls: Sequence[Call], load: Load, served: Served | None) -> bool:
         """Takes in a load's calls; whether the client was too slow in it."""
@@ -39,14 +48,30 @@ class Measured:
         self.saturated += late
         return late
 
+    @property
+    def served(self) -> list[Served]:
+        """One line of a cell, then the open loops'."""
+        return [*(_median_round(some) for some in self.closed.values() if some), *self.opened]
 
-def saturation_notes(measured: Measured) -> list[str]:
-    """One line where the client was too slow; [] where it never was."""
-    if not measured.saturated:
-        return []
-    return [
-        f"client saturated in {measured.saturated} of {measured.loads} loads: their samples are marked and not fitted"
-    ]
+    @property
+    def notes(self) -> list[str]:
+        """What is missing, a line each; [] where nothing is."""
+        found = [] if self.ended is None else [f"measuring ended early: {self.ended}"]
+        if self.saturated:
+            loads = f"{self.saturated} of {self.loads} loads"
+            found.append(f"client saturated in {loads}: their samples are marked and not fitted")
+        alone = [
+            f"{users}x{tokens}" for (kind, users, tokens), some in self.samples.items() if kind == "decode" and not some
+        ]
+        if alone:
+            shapes = ", ".join(alone)
+            found.append(f"no step of {shapes}: so many never decoded at once without a prompt between them")
+        return found
+
+
+def _median_round(rounds: Sequence[Served]) -> Served:
+    """The round of median throughput, so that throughput and latencies are of the same minutes."""
+    return sorted(rounds, key=lambda one: one.output_tokens_per_second or 0.0)[len(rounds) // 2]
 
 
 def result_of(server: Server, plan: Plan, setup: Setup, shape: Shape, measured: Measured) -> ResultFile:

@@ -39,14 +39,16 @@ async def identify(client: Client, dialect: str = "auto", model: str | None = No
     """Asks the server. Raises HttpProbeFailed where it can't be told, naming the option that settles it."""
     listed = await _json(client, "/v1/models")
     rows = (listed or {}).get("data") or []
+    # A name that isn't listed may be an alias, so the server says whether it knows it; whose server it is, any row tells.
     first: dict[str, Any] = next((row for row in rows if model in (None, row.get("id"))), {})
-    owner = _OWNERS.get(str(first.get("owned_by") or ""))
+    owner = _OWNERS.get(str((first or (rows or [{}])[0]).get("owned_by") or ""))
     info = None if owner else await _json(client, "/info")  # TGI's; it lists models with owners of their own
     found = dialect
     if dialect == "auto":
         found = owner or ("tgi" if info and "model_id" in info else "openai" if rows else "")
     if found not in DIALECTS:
-        raise HttpProbeFailed("server", dialect, f"not recognised; give --server, one of {', '.join(DIALECTS)}")
+        asked = f"neither /v1/models nor /info of {client.host}:{client.port}{client.prefix} says who it is"
+        raise HttpProbeFailed("server", dialect, f"{asked}; give --server, one of {', '.join(DIALECTS)}")
     name = model or first.get("id") or (info or {}).get("model_id")
     if not name:
         raise HttpProbeFailed("model", model, "the server does not name its model: give --model")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from probe.curve.schema import ResultFile, Served
+from probe.curve.schema import ResultFile
 from probe.http.checks import faults, remarks
 from probe.http.dialects import DIALECTS
 from probe.http.errors import HttpProbeFailed
 from probe.http.load import Call, Target, arrival_times, closed_loop, open_loop
 from probe.http.plan import Plan, Setup
 from probe.http.prompts import Prompts
-from probe.http.result import Measured, fitted, result_of, saturation_notes
+from probe.http.result import Measured, fitted, result_of
 from probe.http.server import cache_hits, identify, round_trip
 from probe.http.shape import shape_named
 from probe.http.steps import decode_samples, prefill_samples
@@ -52,20 +51,36 @@ async def _probe(url: str, plan: Plan, setup: Setup, key: str | None, say: Say, 
     try:
         server = await identify(client, setup.server, setup.model)
         before, bare = await cache_hits(client), await round_trip(client)
-        say(f"{server.dialect} {server.version or ''} serves {server.model}; a bare request takes {bare * 1e3:.2f} ms")
+        plan.refuse_beyond(server.max_model_len)
+        who = f"{server.dialect} {server.version}" if server.version else server.dialect
+        say(f"{who} serves {server.model}; a bare request takes {bare * 1e3:.2f} ms")
         target = Target(client, DIALECTS[server.dialect], server.model)
         measured = await _measure(target, plan, bare, say, pause)
-        after = await cache_hits(client)
+        after = None if measured.ended else await cache_hits(client)
     finally:
         client.close()
     hits = None if before is None or after is None else after - before
-    notes = [*saturation_notes(measured), *remarks(measured.calls, hits, bare)]
+    notes = [*measured.notes, *remarks(measured.calls, hits, bare)]
     return fitted(result_of(server, plan, setup, shape, measured), notes)
 
 
 async def _measure(target: Target, plan: Plan, bare: float, say: Say, pause: Pause) -> Measured:
+    """What was measured before the server failed for good is kept; raises HttpProbeFailed where that is nothing."""
     prompts, found = Prompts(plan.seed, plan.vocabulary), Measured()
-    by_cell: dict[tuple[int, int], list[Served]] = defaultdict(list)
+    try:
+        await _closed(target, plan, bare, prompts, found, say, pause)
+        for rate in plan.rates:
+            await _open(target, plan, rate, prompts, found, say)
+    except HttpProbeFailed as failed:
+        if not any(found.samples.values()):
+            raise
+        found.ended = str(failed)
+    return found
+
+
+async def _closed(
+    target: Target, plan: Plan, bare: float, prompts: Prompts, found: Measured, say: Say, pause: Pause
+) -> None:
     for round_ in range(plan.rounds):
         for users, tokens in plan.cells if round_ % 2 == 0 else plan.cells[::-1]:
             calls, load = await closed_loop(target, prompts, users, tokens, plan.output_tokens, plan.each)
@@ -75,14 +90,10 @@ async def _measure(target: Target, plan: Plan, bare: float, say: Say, pause: Pau
             found.samples["decode", users, tokens] += decode_samples(calls, users, round_, late)
             if users == 1:
                 found.samples["prefill", users, tokens] += prefill_samples(calls, bare, round_, late)
-            by_cell[users, tokens] += [served] if served else []
+            found.closed[users, tokens] += [served] if served else []
             pace = "-" if served is None or not served.itl_median else f"{served.itl_median * 1e3:.2f} ms"
             say(f"round {round_ + 1}/{plan.rounds}: {users} at once, {tokens} tokens: {pace} between tokens")
             pause(round_, users, tokens)
-    found.served += [_median_round(some) for some in by_cell.values() if some]
-    for rate in plan.rates:
-        await _open(target, plan, rate, prompts, found, say)
-    return found
 
 
 async def _open(target: Target, plan: Plan, rate: float, prompts: Prompts, found: Measured, say: Say) -> None:
@@ -93,14 +104,9 @@ async def _open(target: Target, plan: Plan, rate: float, prompts: Prompts, found
         served = served_of(calls, load, rate=rate, label=f"poisson {rate:g}/s")
         found.add(calls, load, served)
         if served is not None:
-            found.served.append(served)
+            found.opened.append(served)
             first = served.ttft_median or 0.0
             say(f"{rate:g} a second, {tokens} tokens: first token after {first * 1e3:.1f} ms (median)")
-
-
-def _median_round(rounds: Sequence[Served]) -> Served:
-    """One line of a cell: the round of median throughput, so that throughput and latencies are of the same minutes."""
-    return sorted(rounds, key=lambda one: one.output_tokens_per_second or 0.0)[len(rounds) // 2]
 
 
 def _refuse_hopeless(calls: Sequence[Call]) -> None:

@@ -88,7 +88,8 @@ class Client:
             raise HttpProbeFailed("url", url, "http://HOST[:PORT] or https://HOST[:PORT] is expected")
         self.host, self.timeout = parts.hostname, timeout
         self.port = parts.port or (443 if parts.scheme == "https" else 80)
-        self.prefix = parts.path.rstrip("/")
+        # Paths begin with /v1 themselves, and the base URL of OpenAI's clients ends with it.
+        self.prefix = parts.path.rstrip("/").removesuffix("/v1")
         self._ssl = ssl.create_default_context() if parts.scheme == "https" else None
         self._key = f"Authorization: Bearer {key}\r\n" if key else ""
         self._free: list[_Wire] = []

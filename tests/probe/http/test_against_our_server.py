@@ -92,7 +92,7 @@ def test_a_prompt_that_the_server_has_seen_is_not_measured_by(url: str, tmp_path
     measured(url, tmp_path / "a.json", *again)
     done = CliRunner().invoke(probe, ["http", url, "--gpu", "cpu", "--out", str(tmp_path / "b.json"), *again])
     assert done.exit_code == 1
-    assert "cached_tokens: 48 of a prompt that nobody sent before" in done.output
+    assert "cached_tokens: 48 of a prompt of random tokens: was this --seed used before?" in done.output
     assert not (tmp_path / "b.json").exists()
 
 

@@ -52,7 +52,7 @@ def result() -> ResultFile:
         found.samples["decode", batch, tokens] += decode_samples(calls, batch, 0, saturated=False)
         if batch == 1:
             found.samples["prefill", batch, tokens] += prefill_samples(calls, BARE, 0, saturated=False)
-        found.served.append(served)
+        found.closed[batch, tokens].append(served)
     server = Server("vllm", "m", "0.32.0", 4096)
     return fitted(result_of(server, PLAN, Setup("cpu", dtype="bfloat16"), Shape(), found), ["said"])
 
@@ -95,7 +95,7 @@ def test_loads_of_a_saturated_client_make_no_curve() -> None:
         assert found.add(calls, late, served)
         found.samples["decode", batch, tokens] += decode_samples(calls, batch, 0, saturated=True)
         assert served is not None
-        found.served.append(served)
+        found.closed[batch, tokens].append(served)
     result = fitted(result_of(Server("vllm", "m", None, None), PLAN, Setup("cpu"), Shape(), found), [])
     assert result.curve is None
     assert len(result.served) == 9

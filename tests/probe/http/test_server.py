@@ -37,6 +37,13 @@ def test_what_was_said_stands_above_what_was_recognised() -> None:
     assert (said.dialect, said.model) == ("vllm", "other")
 
 
+def test_a_model_that_is_not_listed_leaves_the_server_recognised() -> None:
+    """It may be an alias; how long its contexts may be is not known then."""
+    bodies = {"/v1/models": models("vllm", max_model_len=4096), "/version": {"version": "0.32.0"}}
+    found = asked(bodies, lambda client: identify(client, model="other"))
+    assert found == Server("vllm", "other", "0.32.0", None)
+
+
 def test_who_says_nothing_is_refused_with_the_option_that_settles_it() -> None:
     with pytest.raises(HttpProbeFailed, match="give --server"):
         asked({}, identify)
