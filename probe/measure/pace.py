@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from probe.engine.linear.factory import dense_linear
-from probe.engine.linear.packed import packing_available
+from probe.engine.linear.packed import PackedLinear, packing_available
+from probe.engine.linear.plain import PlainLinear
 from probe.measure import watch
 from probe.measure.rig import Rig
 
@@ -54,10 +54,11 @@ def real_of(threads: int) -> Real:
 
 
 def products() -> Callable[[], Tensor]:
-    """8 and 64 tokens by a weight each, other ones each time: they lie in memory before any of them comes again."""
-    dtype = torch.bfloat16 if packing_available() else torch.float32
+    """8 and 64 tokens by a weight each, other ones each time: they lie in memory before any of them comes again. By torch's own products,
+    whatever kernels the engine has: a faster engine must not look like a faster machine."""
+    linear, dtype = (PackedLinear, torch.bfloat16) if packing_available() else (PlainLinear, torch.float32)
     size = _OUT * _IN * dtype.itemsize
-    weights = [dense_linear(torch.ones(_OUT, _IN, dtype=dtype)) for _ in range(max(4, 2 * cache_bytes() // size))]
+    weights = [linear(torch.ones(_OUT, _IN, dtype=dtype)) for _ in range(max(4, 2 * cache_bytes() // size))]
     few, many = (torch.ones(rows, _IN, dtype=dtype) for rows in (_FEW, _MANY))
     turn = 0
 
