@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,8 @@ def cost(figure: Any, one: Drawn, cell: Cell) -> None:
 
 
 def residuals(figure: Any, one: Drawn, cell: Cell) -> None:
-    """Measured over fitted decode steps, even and ragged apart; nothing for a table, which goes through its points."""
+    """Measured decode steps over the curve's terms, and ragged ones over its answers; nothing for a table, which goes through its points.
+    A residual makes the answers go through the even points too, so those stand over the terms alone."""
     figure.update_xaxes(title="batch", type="log", **cell)
     figure.update_yaxes(title="measured / curve", **cell)
     if one.curve.terms is None:
@@ -73,8 +74,9 @@ def residuals(figure: Any, one: Drawn, cell: Cell) -> None:
         points = [p for p in one.result.points if p.kind == "decode" and p.ragged is ragged]
         if points:
             at = [p.batch for p in points], [p.context_sum / p.batch for p in points]
-            ratio = np.array([p.seconds for p in points]) / one.curve.answer(*at, "flag").step
-            name = one.called("ragged" if ragged else "measured / curve")
+            over = one.curve if ragged else replace(one.curve, residual=None)
+            ratio = np.array([p.seconds for p in points]) / over.answer(*at, "flag").step
+            name = one.called("ragged / curve" if ragged else "measured / terms")
             figure.add_scatter(x=at[0], y=ratio, mode="markers", name=name, **cell)
 
 

@@ -132,6 +132,8 @@ def show(
     if result.curve is None:
         print_notes(result)
         click.echo("no curve: what was measured is not enough for one")
+        if html is not None:
+            raise CurveRefused("html", str(html), "a report needs a curve")
         return
     document = CurveDocument.of(result.curve)
     print_rows(rows_of(document, common_points([document]), gpu_price, result.device.count))

@@ -8,6 +8,7 @@ import msgspec
 
 from probe.curve.architecture import architecture_of
 from probe.curve.errors import CurveRefused
+from probe.curve.peaks import nominal_peaks
 from probe.curve.schema import ResultFile
 from probe.engine.models.presets import preset
 from probe.imports.common import UNKNOWN, Given, setup
@@ -48,6 +49,7 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         "num_experts": model.experts,
         "num_experts_per_tok": model.experts_per_token,
     }
+    peaks = nominal_peaks(tables.device, dtype) or (None, None)
     described = msgspec.structs.replace(base.model, architecture=known, parameters=model.parameters)
     return [
         msgspec.structs.replace(
@@ -55,6 +57,7 @@ def read(path: Path, given: Given) -> list[ResultFile]:
             run=msgspec.structs.replace(base.run, via="composed"),
             engine=msgspec.structs.replace(base.engine, version=tables.version, kv_cache_dtype=tables.kv_cache_dtype),
             model=described,
+            device=msgspec.structs.replace(base.device, peak_bytes_per_second=peaks[0], peak_flops=peaks[1]),
             points=compose(model, tables),
         )
     ]

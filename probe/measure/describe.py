@@ -15,12 +15,13 @@ from typing import Any
 
 import torch
 
+from probe.curve.peaks import nominal_peaks
 from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo
 from probe.curve.setup_shape import shape_in_file
 from probe.engine.kv.capacity import block_bytes
 from probe.engine.models.shapes import num_parameters
 from probe.engine.models.weights import weight_files
-from probe.measure.ceilings import Measured, nominal_peaks
+from probe.measure.ceilings import Measured
 from probe.measure.rig import Rig, folder_of, options_of
 from probe.server.build import engine_config
 

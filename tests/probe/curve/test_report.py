@@ -17,13 +17,17 @@ from probe.curve.cli import curve as commands
 from probe.curve.compare import Row
 from probe.curve.curve import CurveDocument
 from probe.curve.frontier import frontier
+from probe.curve.report import write_report
 from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run, Served, dump_result
 from probe.curve.sides import Side, room_and_quality, sides
 from probe.fit.result import with_curve
 from tests.probe.curve.test_answers import SHAPE
 from tests.probe.fit.points import DENSE, decode, grid
 
-go = pytest.importorskip("plotly.graph_objects", reason="charts need the extra `report`")
+EIGHT = {"batch": [8], "context": [512], "values": [[1.2]]}
+ONE = np.array([1.0])
+
+make_subplots = pytest.importorskip("plotly.subplots", reason="charts need the extra `report`").make_subplots
 
 
 def result(name: str = "r", **more: object) -> ResultFile:
@@ -40,8 +44,6 @@ def result(name: str = "r", **more: object) -> ResultFile:
 
 
 def drawn(found: ResultFile, chart: str, gpu_hour: float | None = 2.0) -> list[Any]:
-    from plotly.subplots import make_subplots  # noqa: PLC0415 (an extra)
-
     figure = make_subplots(rows=1, cols=1)
     document = CurveDocument.of(json.loads(json.dumps(found.curve)))
     one = Drawn(found, document, np.array([1.0, 8.0]), [256], gpu_hour)
@@ -100,6 +102,25 @@ def test_ragged_steps_stand_apart_from_those_the_curve_was_made_of() -> None:
     even, ragged = drawn(msgspec.structs.replace(result(), points=points), "Measured over curve")
     assert list(even.y) == pytest.approx([1.0] * 28)
     assert (list(ragged.x), list(ragged.y)) == ([8], [pytest.approx(1.1)])
+
+
+def test_a_residual_stands_over_the_terms_as_its_answers_go_through_the_points() -> None:
+    """Steps at a batch of 8 take a fifth longer than any terms say; over the curve itself all would be 1."""
+    document = CurveDocument.of({**(result().curve or {}), "residual": EIGHT})
+    figure = make_subplots(rows=1, cols=1)
+    one = Drawn(msgspec.structs.replace(result(), points=[decode(DENSE, 8, 512, 1.2)]), document, ONE, [256], None)
+    CHARTS["Measured over curve"](figure, one, {"row": 1, "col": 1})
+    assert list(figure.data[0].y) == pytest.approx([1.2])
+
+
+def test_a_page_fits_a_phone_and_says_why_a_chart_is_empty(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    found = result()
+    write_report([(found, CurveDocument.of(found.curve or {}))], page, None)
+    text = page.read_text(encoding="utf-8")
+    assert '<meta name="viewport" content="width=device-width">' in text
+    assert "Nothing to show: no price was given (--gpu-price)" in text
+    assert "Nothing to show: the model&#x27;s shape, its width or the device&#x27;s ceilings are not known" in text
 
 
 def test_a_point_of_the_roofline_by_hand() -> None:

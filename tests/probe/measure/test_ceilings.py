@@ -6,8 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
+from probe.curve.peaks import nominal_peaks  # noqa: E402
 from probe.measure import ceilings  # noqa: E402
-from probe.measure.ceilings import Measured, measure_ceilings, nominal_peaks  # noqa: E402
+from probe.measure.ceilings import Measured, measure_ceilings  # noqa: E402
 
 
 def test_bytes_are_those_read_and_operations_two_a_product(monkeypatch: pytest.MonkeyPatch) -> None:
