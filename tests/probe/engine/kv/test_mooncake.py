@@ -12,6 +12,7 @@ import pytest
 from probe.engine.interfaces import SamplingParams
 from probe.engine.kv.block_manager import BlockManager
 from probe.engine.kv.sequence import Sequence
+from probe.engine.scheduler import Scheduler, SchedulerConfig
 from tests.shared_data import shared
 
 TRACE_BLOCK, BLOCK = 512, 4
@@ -85,6 +86,33 @@ def test_with_eviction_the_books_balance_after_every_step_and_fewer_are_found(tr
         manager.free(one)
     manager.check()
     assert manager.num_held == 0
+
+
+def test_served_by_the_scheduler_the_books_balance_after_every_step(trace: list[Row]) -> None:
+    """200 conversations, 16 at once, answers 8 times shorter, in a small cache: chunks, hits, evictions and preemptions."""
+    manager = BlockManager(300, BLOCK)
+    scheduler = Scheduler(SchedulerConfig(max_num_batched_tokens=64, max_num_seqs=16), manager)
+    for index, (length, output, names) in enumerate(trace[:200]):
+        params = SamplingParams(max_tokens=-(-output // 8))
+        scheduler.add(Sequence(str(index), scaled_prompt(length, names), params))
+    ended, preempted, found = 0, 0, 0
+    while scheduler.has_unfinished:
+        plan = scheduler.schedule()
+        assert 1 <= sum(part.num_new for part in plan.scheduled) <= 64
+        for part in plan.scheduled:
+            one = part.sequence
+            one.token_ids += [-1 - int(one.request_id)] if part.samples else []
+            one.num_computed_tokens = part.num_past + part.num_new
+            manager.commit(one)
+            if one.num_output_tokens == one.params.max_tokens:
+                scheduler.finish(one)
+                ended += 1
+        manager.check()
+        preempted += len(plan.preempted)
+        found += sum(part.num_cached for part in plan.scheduled)
+    assert (ended, manager.num_held) == (200, 0)
+    assert preempted > 0
+    assert found > 200 * BLOCK
 
 
 def test_paging_wastes_a_thousandth_where_contiguous_reservation_wastes_nine_tenths(trace: list[Row]) -> None:
