@@ -53,7 +53,7 @@ def common_points(curves: list[CurveDocument]) -> list[tuple[float, int]]:
     if len(curves) == 1 and curves[0].steps is not None:
         return [(float(b), round(s)) for s in curves[0].steps.context for b in curves[0].steps.batch]
     batches, contexts = (_axis([curve.file["domain"][axis] for curve in curves]) for axis in ("batch", "context"))
-    return [(b, round(s)) for s in contexts for b in batches]
+    return [(b, s) for s in sorted({round(s) for s in contexts}) for b in batches]
 
 
 def warnings_of(result: ResultFile) -> list[str]:

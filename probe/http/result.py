@@ -28,7 +28,7 @@ class Measured:
     Attributes:
         samples: by cell (kind, concurrency, prompt tokens). calls: all.
         closed: what clients saw, a line a round, by concurrency and prompt tokens; opened: a line an open loop.
-        loads, saturated: how many, and those in which the client was too slow.
+        loads: how many. late: what it took the client where it was too slow.
         ended: why nothing more was measured; None: all was.
     """
 
@@ -36,7 +36,7 @@ class Measured:
     closed: dict[tuple[int, int], list[Served]] = field(default_factory=lambda: defaultdict(list))
     opened: list[Served] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    saturated: int = 0
+    late: list[Load] = field(default_factory=list)
     loads: int = 0
     ended: str | None = None
 
@@ -45,7 +45,7 @@ class Measured:
         self.calls += calls
         self.loads += 1
         late = load.saturated(None if served is None else served.itl_median)
-        self.saturated += late
+        self.late += [load] * late
         return late
 
     @property
@@ -57,9 +57,11 @@ class Measured:
     def notes(self) -> list[str]:
         """What is missing, a line each; [] where nothing is."""
         found = [] if self.ended is None else [f"measuring ended early: {self.ended}"]
-        if self.saturated:
-            loads = f"{self.saturated} of {self.loads} loads"
-            found.append(f"client saturated in {loads}: their samples are marked and not fitted")
+        if self.late:
+            busy, lag = max(one.busy for one in self.late), max(one.lag for one in self.late)
+            took = f"it used up to {busy:.2f} of a core and woke up to {lag * 1e3:.1f} ms late"
+            loads = f"{len(self.late)} of {self.loads} loads"
+            found.append(f"client saturated in {loads}: {took}; their samples are marked and not fitted")
         alone = [
             f"{users}x{tokens}" for (kind, users, tokens), some in self.samples.items() if kind == "decode" and not some
         ]

@@ -101,3 +101,15 @@ def test_loads_of_a_saturated_client_make_no_curve() -> None:
     assert len(result.served) == 9
     assert result.fit is not None
     assert any(note.startswith("no curve") for note in result.fit.notes)
+
+
+def test_what_is_missing_is_said() -> None:
+    """Two of three loads were too slow; of the worst of either kind is told. Four at once never were."""
+    found = Measured(loads=3, late=[Load(0.95, 0.001), Load(0.2, 0.0071)], ended="requests=4: none")
+    found.samples["decode", 4, 64] = []
+    assert found.notes == [
+        "measuring ended early: requests=4: none",
+        "client saturated in 2 of 3 loads: it used up to 0.95 of a core and woke up to 7.1 ms late; their samples are marked and not "
+        "fitted",
+        "no step of 4x64: so many never decoded at once without a prompt between them",
+    ]
