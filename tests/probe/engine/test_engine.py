@@ -148,3 +148,18 @@ def test_drafts_right_or_wrong_leave_greedy_output_alone(wrong_from: int) -> Non
         assert accepted == 5
     if wrong_from == 0:
         assert accepted == 0
+
+
+def test_what_was_held_for_refused_drafts_is_given_back_after_the_step() -> None:
+    """9 prompt tokens and a first one are 3 blocks of 4; three drafts reach the fourth, and are refused."""
+    one = engine()
+    one.add_request(prompt(1, 9), GREEDY, "a")
+    [first] = one.step().outputs
+    right = run(engine(), {"a": prompt(1, 9)})["a"]
+    assert right[0] == first.new_token_ids[0]
+    one.proposer = Parrot([(token + 1) % 256 for token in right])  # type: ignore[assignment]
+    record = one.step().record
+    assert record
+    assert [(part.num_draft_tokens, part.num_accepted_tokens) for part in record.requests] == [(3, 0)]
+    assert record.requests[0].blocks_held == 4
+    assert one.manager.num_held == 3

@@ -92,8 +92,31 @@ def test_the_latest_is_preempted_and_comes_back_first() -> None:
     moved(one, plan)
     assert [part.sequence for part in plan.scheduled] == [first]
     assert plan.preempted == [second]
+    assert plan.kv_blocked  # what was pushed out waits for blocks
     assert (second.num_computed_tokens, second.num_tokens) == (0, 9)
     assert [sequence.request_id for sequence in one.waiting] == ["b", "c"]
+
+
+def test_a_step_that_preempts_admits_nobody() -> None:
+    """Layers of a window take a chunk's blocks only, so what was just pushed out would fit again, to be pushed out again."""
+    one = Scheduler(SchedulerConfig(max_num_batched_tokens=4, max_model_len=200), BlockManager(3, 4, (4,)))
+    add(one, "a", 7, max_tokens=40)
+    pushed_out = add(one, "b", 12, max_tokens=40)
+    for _ in range(7):
+        moved(one, one.schedule())
+    plan = one.schedule()
+    assert plan.preempted == [pushed_out]
+    assert [part.sequence.request_id for part in plan.scheduled] == ["a"]
+
+
+def test_what_a_preempted_request_finds_of_its_own_is_no_hit_of_its_prompt() -> None:
+    one = scheduler(blocks=4)
+    first, second = add(one, "a", 7), add(one, "b", 8)
+    step(one)
+    moved(one, one.schedule())
+    one.finish(first)
+    [part] = one.schedule().scheduled
+    assert (part.sequence, part.num_cached, second.num_cached_tokens) == (second, 8, 0)
 
 
 def test_alone_in_a_cache_that_is_too_small_a_sequence_fails_instead_of_waiting_forever() -> None:

@@ -75,6 +75,14 @@ def test_a_hit_is_verified_against_the_tokens() -> None:
     assert manager.cached_blocks(sequence("b", [1, 2, 3])) == 0
 
 
+def test_a_hit_is_verified_against_what_precedes_it() -> None:
+    """Equal tokens behind another beginning have other keys and values."""
+    manager = BlockManager(8, 2)
+    one = computed(manager, sequence("a", [1, 2, 3, 4, 5]))
+    manager.blocks[one.block_table[1]].parent = b"another"
+    assert manager.cached_blocks(sequence("b", [1, 2, 3, 4, 5])) == 1
+
+
 def test_freed_blocks_are_found_until_they_are_needed_and_tails_go_first() -> None:
     manager = BlockManager(3, 2)
     one = computed(manager, sequence("a", [1, 1, 2, 2, 3, 3]))

@@ -105,6 +105,13 @@ def test_tokens_after_a_refusal_are_not_emitted() -> None:
     assert verified.token_ids.tolist() == [[0, -1, -1]]
 
 
+@pytest.mark.parametrize(("u", "kept"), [(0.3 - 1e-12, 1), (0.3, 0)])
+def test_a_draft_is_kept_below_its_acceptance_and_refused_from_it_on(u: float, kept: int) -> None:
+    p, q = TARGET[[0, 2]][None], one_hot(torch.tensor([[2]]), V)
+    uniforms = torch.tensor([[u, 0.0]], dtype=torch.float64)
+    assert verify(p, q, torch.tensor([[2]]), uniforms).num_accepted.tolist() == [kept]
+
+
 def test_without_drafts_a_token_is_drawn_from_the_target() -> None:
     verified = verify(
         TARGET[[0]][None], torch.zeros(1, 0, V), torch.zeros(1, 0, dtype=torch.long), torch.tensor([[0.35]])
