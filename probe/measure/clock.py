@@ -6,10 +6,9 @@ queues multiply that; so arrivals, steps and first tokens all go by a clock that
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections import deque
-
-import numpy as np
 
 from probe.measure.pace import TICKS, Pace, Real, real_of
 
@@ -44,8 +43,9 @@ class Clock:
 class PacedClock(Clock):
     """Real time divided by `slower`, from 0. Between steps the fixed work is done now and then; that time doesn't count.
 
-    then: seconds a tick when the curve was measured. Attributes: paces: `slower` of each step. real_busy, busy: seconds of all steps,
-    as they passed and at the curve's pace.
+    then: seconds a tick when the curve was measured. Attributes: slower: how many times as slow as then the machine is now, by the
+    median of the window's ticks. paces: `slower` of each step. real_busy, busy: seconds of all steps, as they passed and at the
+    curve's pace.
     """
 
     def __init__(self, pace: Pace, then: float, window: float = WINDOW) -> None:
@@ -56,11 +56,6 @@ class PacedClock(Clock):
         self.real_busy = self.busy = self._shown = 0.0
         self._take(2 * TICKS)
         self._read = self.real()
-
-    @property
-    def slower(self) -> float:
-        """How many times as slow as with the curve the machine is now, by the median of the window's ticks."""
-        return float(np.median([seconds for _, seconds in self._ticks])) / self._then
 
     def __call__(self) -> float:
         self._advance()
@@ -74,13 +69,14 @@ class PacedClock(Clock):
 
     def stepped(self) -> None:
         """A step goes by a window that may end with ticks after it."""
-        took = self.real() - self._read
-        self._read += took
+        now = self.real()
+        took, self._read = now - self._read, now
         self._look()
         self.paces.append(self.slower)
         self.real_busy += took
         self.busy += took / self.slower
         self._shown += took / self.slower
+        self._read = self.real()
 
     def _advance(self) -> None:
         now = self.real()
@@ -89,10 +85,9 @@ class PacedClock(Clock):
 
     def _look(self) -> None:
         """Ticks where the last ones are old; what they take is skipped."""
-        begun = self.real()
-        if begun - self._ticks[-1][0] >= EVERY:
+        if self._read - self._ticks[-1][0] >= EVERY:
             self._take(BURST)
-            self._read += self.real() - begun
+            self._read = self.real()
 
     def _take(self, count: int) -> None:
         """So many ticks behind one that doesn't count: it finds other caches and threads than those in a row, as beside a visit, do."""
@@ -102,6 +97,7 @@ class PacedClock(Clock):
             self._ticks.append((self.real(), seconds))
         while self._ticks[-1][0] - self._ticks[0][0] > self._window:
             self._ticks.popleft()
+        self.slower = statistics.median(seconds for _, seconds in self._ticks) / self._then
 
     def said(self) -> str:
         """How its seconds differ from the wall's: mean and range over the steps."""
