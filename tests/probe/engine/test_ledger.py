@@ -66,7 +66,7 @@ def test_block_shares_sum_to_the_blocks_held() -> None:
 
 
 def test_the_step_that_admits_a_request_names_its_prompts_full_blocks() -> None:
-    one = engine(max_num_batched_tokens=18)
+    one = engine(max_num_batched_tokens=12)  # a's prompt takes two steps
     shared = prompt(1, 16)
     one.add_request([*shared, 1, 2], GREEDY, "a")
     one.add_request([*shared, 3, 4], GREEDY, "b")
