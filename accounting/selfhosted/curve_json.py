@@ -7,6 +7,7 @@ of the wrong kind is refused by name. README.md, "The file", lists the fields.
 from __future__ import annotations
 
 from dataclasses import fields
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -107,6 +108,7 @@ def load_curve(text: str | bytes) -> Curve:
         raise InvalidInput("curve", text[:80], str(error)) from None
     if file.version != VERSION:
         raise InvalidInput("curve.version", file.version, f"this reads version {VERSION}")
+    _dated(file.measured_at)
     domain = Domain(**{one.name: getattr(file.domain, one.name) for one in fields(Domain)})
     header = Header(**{one.name: getattr(file, one.name) for one in fields(Header)})
     memory = None if file.memory is None else _memory(file.memory)
@@ -145,6 +147,15 @@ def dump_curve(curve: Curve) -> str:
     if curve.memory is not None:
         file["memory"] = msgspec.to_builtins(curve.memory)
     return msgspec.json.encode(file).decode()
+
+
+def _dated(measured_at: str) -> None:
+    """A date or time; "unknown" where the source has none, as kernel tables do."""
+    try:
+        if measured_at != "unknown":
+            datetime.fromisoformat(measured_at)
+    except ValueError:
+        raise InvalidInput("curve.measured_at", measured_at, "ISO 8601, or unknown, is expected") from None
 
 
 def _grid(file: GridFile) -> Grid:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from probe.curve.compare import common_points, rows_of, warnings_of
+from probe.curve.compare import common_points, differing, rows_of, warnings_of
 from probe.curve.curve import CurveDocument
 from probe.curve.errors import CurveRefused
 from probe.curve.operating import achievable_batch, best_batch
@@ -165,7 +165,10 @@ def compare(a: str, b: str, api: str | None, key: str | None, gpu_price: float |
             click.echo(f"  {line}")
     click.echo(f"{pairs[1][0].result_id} over {pairs[0][0].result_id}")
     print_ratios(sides(*tables))
-    for line in [line for result, _ in pairs for line in warnings_of(result)]:
+    for line in [
+        *differing(*(result for result, _ in pairs)),
+        *(x for result, _ in pairs for x in warnings_of(result)),
+    ]:
         click.echo(f"note: {line}")
     _write_html(pairs, html, gpu_price)
 

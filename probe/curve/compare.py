@@ -70,6 +70,16 @@ def warnings_of(result: ResultFile) -> list[str]:
     return found
 
 
+def differing(a: ResultFile, b: ResultFile) -> list[str]:
+    """What two curves do not share beside what is compared: other models, or other GPUs."""
+    found = []
+    if a.model.name != b.model.name:
+        found.append(f"two models: {a.model.name} and {b.model.name}; their tokens are not each other's")
+    if a.device.count != b.device.count:
+        found.append(f"{a.device.count} and {b.device.count} GPUs a replica: tokens a second are of all of them")
+    return found
+
+
 def quality_text(quality: Quality | None, random_weights: bool | None = None) -> str:
     """How far answers moved from the unquantised model's; random weights have no answers to move."""
     if quality is None or quality.kl_mean is None:

@@ -53,6 +53,19 @@ class CurveDocument:
         for name in ("curve_id", "form", "domain"):
             if not file.get(name):
                 raise CurveRefused(f"curve.{name}", file.get(name), "it is required")
+        try:
+            return cls._of(file)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CurveRefused(
+                "curve", file["curve_id"], f"{type(error).__name__} {error}: a part is missing or odd"
+            ) from None
+
+    @classmethod
+    def _of(cls, file: dict[str, Any]) -> CurveDocument:
+        for axis in ("batch", "context"):
+            low, high = file["domain"][axis]
+            if not 0 < float(low) <= float(high):
+                raise CurveRefused(f"curve.domain.{axis}", [low, high], "two numbers above 0 in order are expected")
         grids = {name: None if file.get(name) is None else Grid.of(file[name]) for name in _GRIDS}
         terms = None
         if file["form"] == "step":

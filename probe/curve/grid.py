@@ -28,6 +28,9 @@ class Grid:
                 raise CurveRefused(f"grid.{name}", axis.tolist(), "numbers in ascending order are expected")
         if self.values.shape != (self.batch.size, self.context.size):
             raise CurveRefused("grid.values", self.values.shape, "batch by context is expected")
+        wrong = self.values[~(np.isfinite(self.values) & (self.values > 0))]
+        if wrong.size:
+            raise CurveRefused("grid.values", float(wrong[0]), "finite numbers above 0 are expected")
 
     @classmethod
     def of(cls, file: dict[str, Any]) -> Grid:

@@ -6,6 +6,7 @@ Seconds, tokens and bytes throughout; None is unknown or not applicable, never 0
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -268,11 +269,21 @@ def load_result(text: str | bytes) -> ResultFile:
     """The record of a file. Raises CurveRefused naming the field."""
     try:
         found = msgspec.json.decode(text, type=ResultFile)
-    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+    except msgspec.ValidationError as error:
+        why, _, at = str(error).partition(" - at `$")
+        raise CurveRefused(f"result{at.rstrip('`')}", _value(msgspec.json.decode(text), at), why) from None
+    except msgspec.DecodeError as error:
         raise CurveRefused("result", text[:60], str(error)) from None
     if found.version != VERSION:
         raise CurveRefused("result.version", found.version, f"this reads version {VERSION}")
     return found
+
+
+def _value(document: Any, at: str) -> Any:
+    """What stands at a path like .points[0].seconds; the beginning of what is large."""
+    for key, index in re.findall(r"\.([^.\[`]+)|\[(\d+)\]", at):
+        document = document[int(index)] if index else document.get(key)
+    return document if isinstance(document, int | float | None) else str(document)[:60]
 
 
 def read_result(path: Path) -> ResultFile:

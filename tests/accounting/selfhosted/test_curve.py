@@ -105,6 +105,7 @@ def test_a_curve_comes_back_from_its_file(curve: Any) -> None:
     [
         ({"version": 2}, r"curve\.version=2: this reads version 1"),
         ({"unknown": 1}, "unknown field `unknown`"),
+        ({"measured_at": "yesterday"}, r"curve\.measured_at='yesterday': ISO 8601, or unknown, is expected"),
         ({"form": "spline"}, "Invalid enum value 'spline'"),
         ({"parameters": None}, r"curve\.parameters=None: a curve of form=step states its parameters"),
         ({"steps": {"batch": [1], "context": [1], "values": [[1]]}}, r"curve\.steps='present'"),

@@ -152,6 +152,34 @@ def test_a_result_comes_back_from_its_file_and_strange_fields_are_refused() -> N
     assert json_schema()["$defs"]["ResultFile"]["additionalProperties"] is False
 
 
+@pytest.mark.parametrize(("change", "said"), [
+    ({"points": [{"kind": "decode", "seconds": -0.1}]}, r"result\.points\[0\]\.seconds=-0\.1: Expected `float` > 0"),
+    ({"result_id": ""}, r"result\.result_id=''"),
+    ({"points": [{"kind": "sideways", "seconds": 1}]}, r"result\.points\[0\]\.kind='sideways'"),
+])  # fmt: skip
+def test_a_wrong_field_of_a_file_is_named_with_its_value(change: dict[str, object], said: str) -> None:
+    file = json.loads(dump_result(result()))
+    with pytest.raises(CurveRefused, match=said):
+        load_result(json.dumps({**file, **change}))
+
+
+GRID = {"batch": [1, 2], "context": [8], "values": [[0.01], [0.02]]}
+TABLE = {"version": 1, "curve_id": "t", "form": "table", "domain": {"batch": [1, 2], "context": [8, 8]}, "steps": GRID}
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"domain": {"batch": [1, 2]}}, "curve='t': KeyError 'context'"),
+    ({"domain": {"batch": [2, 1], "context": [8, 8]}}, r"curve\.domain\.batch=\[2, 1\]"),
+    ({"steps": {**GRID, "values": [[0.01], [-0.02]]}}, r"grid\.values=-0\.02"),
+    ({"steps": {**GRID, "values": [[0.01], ["fast"]]}}, "curve='t': ValueError"),
+    ({"steps": {**GRID, "batch": [2, 1]}}, r"grid\.batch=\[2\.0, 1\.0\]"),
+])  # fmt: skip
+def test_a_curve_with_an_odd_part_is_refused_by_it(change: dict[str, object], said: str) -> None:
+    assert CurveDocument.of(TABLE).answer(1, 8).step == pytest.approx(0.01)
+    with pytest.raises(CurveRefused, match=said):
+        CurveDocument.of({**TABLE, **change})
+
+
 def test_two_curves_compare_with_dollars_and_a_warning(tmp_path: Path) -> None:
     """A step of one sequence at 256 tokens takes 5.01768 ms: 2 dollars an hour are 2.7876 a million tokens.
 

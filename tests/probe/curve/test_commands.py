@@ -113,6 +113,13 @@ def test_ratios_beyond_what_one_of_both_measured_are_marked(tmp_path: Path) -> N
     assert [line.endswith("extrapolated") for line in ratios if line.startswith("     1")] == [True]
 
 
+def test_curves_of_two_models_or_of_other_gpus_say_so(tmp_path: Path) -> None:
+    other = result("other", points=grid(DENSE), model=ModelInfo(name="n"), device=DeviceInfo(gpu="g", count=2))
+    _, shown = run(tmp_path, "compare", result("near", points=grid(DENSE)), other)
+    assert "note: two models: m and n" in shown
+    assert "note: 1 and 2 GPUs a replica" in shown
+
+
 @pytest.mark.parametrize(("words", "said"), [
     (("show", "none.json"), "file='none.json'"),
     (("import", "vllm-bench-serve", "none.json"), "none.json"),
