@@ -158,6 +158,7 @@ def _kv_budget(model: Model) -> int:
     """Bytes that weights and what is kept free leave."""
     if model.device.type != "cuda":
         return 1 << 28
+    torch.cuda.empty_cache()  # what the allocator keeps of the loading is free, and would be counted as in use
     free, total = torch.cuda.mem_get_info(model.device)
     return int(free - KEPT_FREE * total)
 

@@ -15,7 +15,7 @@ NEUTRAL: dict[str, tuple[Any, ...]] = {
     "echo": (False,),
     "frequency_penalty": (0,),
     "logit_bias": ({},),
-    "logprobs": (False, 0),
+    "logprobs": (False,),
     "min_p": (0,),
     "min_tokens": (0,),
     "parallel_tool_calls": (True, False),

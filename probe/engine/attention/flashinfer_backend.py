@@ -11,12 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from probe.engine.attention.flash import with_sinks
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
 from probe.engine.attention.page_table import page_table
 from probe.engine.errors import ProbeError
 from probe.engine.kv.cache import LayerCache
 from probe.engine.models.spec import AttentionSpec
 
+NO_MLA = "attention_backend 'flashinfer' doesn't run MLA layers; use 'triton'"
 WORKSPACE_BYTES = 128 << 20  # FlashInfer's recommended scratch space
 
 
@@ -47,18 +49,20 @@ class FlashInferAttention:
 
     def write(self, key: Tensor, value: Tensor | None, cache: LayerCache, group: GroupMetadata) -> None:
         if value is None:
-            raise ProbeError("attention_backend 'flashinfer' doesn't run MLA layers; use 'triton'")
+            raise ProbeError(NO_MLA)
         cache.store(key, value, group.slot_mapping)
 
     def attend(
         self, query: Tensor, cache: LayerCache, group: GroupMetadata, spec: AttentionSpec, sinks: Tensor | None
     ) -> Tensor:
+        if spec.shares_key:
+            raise ProbeError(NO_MLA)
         wrapper = self._planned(query, cache, group, spec)
         if sinks is None:
             plain: Tensor = wrapper.run(query, (cache.key, cache.value))
             return plain
         out, log2_sum = wrapper.run(query, (cache.key, cache.value), return_lse=True)
-        return with_sinks(out, log2_sum * math.log(2), sinks)
+        return with_sinks((out, log2_sum * math.log(2)), sinks)
 
     def _planned(self, query: Tensor, cache: LayerCache, group: GroupMetadata, spec: AttentionSpec) -> Any:
         """The wrapper of this shape, planned once a step; layers of equal shape share it."""
@@ -77,9 +81,3 @@ class FlashInferAttention:
             )  # fmt: skip
             done.add(key)
         return wrapper
-
-
-def with_sinks(out: Tensor, lse: Tensor, sinks: Tensor) -> Tensor:
-    """Attention [T, H, V] whose softmax gets one more logit a head without a value: out * e^lse / (e^lse + e^sink)."""
-    share = torch.sigmoid(lse - sinks.float())
-    return (out.float() * share[..., None]).to(out.dtype)

@@ -37,5 +37,6 @@ def kv_budget(model: Model, config: EngineConfig) -> int:
         return config.kv_cache_bytes
     if model.device.type != "cuda":
         raise ProbeError("kv_cache_bytes: must be given on a CPU, whose memory is not the engine's alone")
+    torch.cuda.empty_cache()  # what the allocator keeps of the loading is free, and would be counted as in use
     free, total = torch.cuda.mem_get_info(model.device)
     return int(total * config.gpu_memory_utilization) - (total - free)

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from probe.engine.linear.base import LinearBackend, bytes_of, symmetric_rows
+from probe.engine.linear.base import LinearBackend, LinearError, bytes_of, symmetric_rows
 
 LARGEST = 127.0
 CUDA_ROWS = 32  # the CUDA kernel refuses 16 rows or fewer
+MULTIPLE = 8  # and matrices whose sides don't divide by it
 
 
 class W8A8Linear(LinearBackend):
@@ -19,6 +20,8 @@ class W8A8Linear(LinearBackend):
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None, name: str = "") -> None:
         super().__init__(weight, bias, name)
+        if weight.device.type == "cuda" and (self.in_features % MULTIPLE or self.out_features % MULTIPLE):
+            raise LinearError(f"{name}: w8a8 on CUDA needs sides divisible by {MULTIPLE}, got {tuple(weight.shape)}")
         scaled, scale = symmetric_rows(weight, LARGEST)
         self.codes = scaled.round().to(torch.int8).contiguous()
         self.scale = scale.squeeze(1)

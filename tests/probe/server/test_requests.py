@@ -85,6 +85,7 @@ def test_text_parts_of_a_message_are_joined(tokenizer_file: Path) -> None:
         ({"top_k": -2}, "top_k", "top_k: -2 is out of range"),
         ({"n": 0}, "n", "n: 0 is out of range"),
         ({"logprobs": 5}, "logprobs", "logprobs: 5 is not supported"),
+        ({"logprobs": 0}, "logprobs", "logprobs: 0 is not supported"),  # it asks for those of the drawn tokens
         ({"echo": True}, "echo", "echo: True is not supported"),
         ({"best_of": True}, "best_of", "best_of: True is not supported"),
         ({"max_token": 5}, "max_token", "max_token: unknown field (value 5)"),

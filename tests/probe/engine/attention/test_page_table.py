@@ -6,7 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
-from probe.engine.attention.flashinfer_backend import FlashInferAttention, with_sinks  # noqa: E402
+from probe.engine.attention.flash import with_sinks  # noqa: E402
+from probe.engine.attention.flashinfer_backend import FlashInferAttention  # noqa: E402
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata  # noqa: E402
 from probe.engine.attention.page_table import PageTable, page_table  # noqa: E402
 from probe.engine.errors import ProbeError  # noqa: E402
@@ -28,7 +29,7 @@ def test_a_passed_window_keeps_its_place() -> None:
 def test_a_sink_takes_its_share_of_the_softmax() -> None:
     """Two scores of 0 with values 4 and 8, lse = ln 2; a sink of logit ln 2 takes half: 6 becomes 3."""
     out, lse, sink = torch.tensor([[[6.0]]]), torch.tensor([[0.6931472]]), torch.tensor([0.6931472])
-    assert with_sinks(out, lse, sink).item() == pytest.approx(3.0)
+    assert with_sinks((out, lse), sink).item() == pytest.approx(3.0)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is at hand")
