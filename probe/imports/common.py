@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
@@ -34,12 +35,35 @@ class Given:
     output_tokens: float | None = None
 
 
-def read_json(path: Path) -> Any:
-    """The document. Raises CurveRefused naming the file."""
+def read_json(path: Path) -> dict[str, Any]:
+    """The object that the file holds. Raises CurveRefused naming the file."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise CurveRefused("file", str(path), f"not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise CurveRefused("file", str(path), "one JSON object is expected")
+    return found
+
+
+def read_rows(path: Path, *columns: str) -> list[dict[str, str]]:
+    """Rows of a CSV that has these columns. Raises CurveRefused naming those that it lacks, or the file where it has no row."""
+    reader = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    missing = [name for name in columns if name not in (reader.fieldnames or [])]
+    if missing:
+        raise CurveRefused("columns", missing, f"{path.name} lacks them")
+    rows = list(reader)
+    if not rows:
+        raise CurveRefused("file", str(path), "no row is here")
+    return rows
+
+
+def figure(record: Mapping[str, Any], name: str) -> float:
+    """A number that must be there. Raises CurveRefused naming it."""
+    found = number(record, name)
+    if found is None:
+        raise CurveRefused(name, record.get(name), "a number is expected")
+    return found
 
 
 def number(record: Mapping[str, Any], *names: str) -> float | None:

@@ -23,8 +23,8 @@ _NOTE = "(last token - first token) / (n - 1); GuideLLM's own name: inter_token_
 def read(path: Path, given: Given) -> list[ResultFile]:
     """Each benchmark of the report is a run."""
     report = read_json(path)
-    benchmarks = report.get("benchmarks") if isinstance(report, dict) else None
-    if not benchmarks:
+    benchmarks = report.get("benchmarks")
+    if not isinstance(benchmarks, list) or not benchmarks:
         raise CurveRefused("benchmarks", benchmarks, "a GuideLLM report holds a list of them")
     version = (report.get("metadata") or {}).get("guidellm_version")
     at = report.get("created_at") or benchmarks[0].get("start_time")

@@ -6,7 +6,6 @@ Every run is held to its own parts (end to end is about first token plus tokens)
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,12 +16,27 @@ import msgspec
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import ResultFile, Served
 from probe.imports.bench_serve import latencies, metrics, run_of
-from probe.imports.common import UNKNOWN, Given, check_units, model_name, number, read_json, seconds, setup
+from probe.imports.common import (
+    UNKNOWN,
+    Given,
+    check_units,
+    figure,
+    model_name,
+    number,
+    read_json,
+    read_rows,
+    seconds,
+    setup,
+)
 
 _TOOL = "inferencex"
 # What a file's name says where the record doesn't: tp8, dep8, tp8-ep1 before the lengths; 16 GPUs; the precision.
 _PARALLEL = re.compile(r"_((?:tp|tep|dep)\d+(?:-ep\d+)?)(?=[-_])")
 _GPUS, _PRECISION = re.compile(r"_gpus_(\d+)(?=_)"), re.compile(r"_(bf16|fp16|fp8|fp4|int4)_")
+_COLUMNS = (
+    *("model", "hw", "framework", "parallel", "gpus", "isl", "osl", "concurrency", "requests", "duration_s"),
+    *("output_tok_s", "file"),
+)
 
 
 class Setup(NamedTuple):
@@ -40,7 +54,7 @@ class Setup(NamedTuple):
 def read(path: Path, given: Given) -> list[ResultFile]:
     """One result file a setup, runs in the order of their load."""
     if path.suffix == ".csv":
-        rows = [(*_row(record), "") for record in csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
+        rows = [(*_row(record), "") for record in read_rows(path, *_COLUMNS)]
     else:
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
         rows = [_file(one, read_json(one)) for one in files]
@@ -69,13 +83,11 @@ def _result(key: Setup, runs: list[tuple[Served, str]], path: Path, given: Given
     return msgspec.structs.replace(base, served=ordered, engine=described, metrics=metrics(_TOOL))
 
 
-def _file(path: Path, record: Any) -> tuple[Setup, Served, str]:
-    if not isinstance(record, dict):
-        raise CurveRefused("file", path.name, "one JSON object is expected")
+def _file(path: Path, record: Mapping[str, Any]) -> tuple[Setup, Served, str]:
     at = str(record.get("date") or record.get("ts") or "")
     if "users" in record:
         return _setup(record, path), _agentic(record, path.name), at
-    if "metrics" in record:
+    if isinstance(record.get("metrics"), dict):
         return _setup(record, path), _nested(record, path.name), at
     if "tput_per_gpu" in record:
         return _setup(record, path), _aggregate(record, path.name), at
@@ -113,8 +125,8 @@ def _agentic(record: Mapping[str, Any], where: str) -> Served:
         input_tokens=number(record, "mean_input_tokens") or 0.0,
         output_tokens=number(record, "mean_output_tokens_actual") or 0.0,
         concurrency=number(record, "users"),
-        requests=int(record["num_requests_total"]),
-        failed=int(record["num_requests_total"]) - int(record["num_requests_successful"]),
+        requests=int(figure(record, "num_requests_total")),
+        failed=int(figure(record, "num_requests_total")) - int(figure(record, "num_requests_successful")),
         duration=number(record, "duration_seconds"),
         output_tokens_per_second=number(record, "output_tput_tps"),
         total_tokens_per_second=number(record, "total_tput_tps"),
@@ -130,10 +142,10 @@ def _nested(record: Mapping[str, Any], where: str) -> Served:
     inner = record["metrics"]
     output, requests = number(inner, "output_token_throughput"), number(inner, "request_throughput")
     run = Served(
-        input_tokens=float(record["isl"]),
-        output_tokens=output / requests if output and requests else float(record["osl"]),
+        input_tokens=figure(record, "isl"),
+        output_tokens=output / requests if output and requests else figure(record, "osl"),
         concurrency=number(record, "conc"),
-        requests=int(inner["successful_requests"]),
+        requests=int(figure(inner, "successful_requests")),
         output_tokens_per_second=output,
         total_tokens_per_second=number(inner, "total_token_throughput"),
         requests_per_second=requests,
@@ -151,8 +163,8 @@ def _aggregate(record: Mapping[str, Any], where: str) -> Served:
         raise CurveRefused("tp", None, f"{where}: figures a GPU are of no use without the GPUs")
     output, total = number(record, "output_tput_per_gpu"), number(record, "tput_per_gpu")
     run = Served(
-        input_tokens=float(record["isl"]),
-        output_tokens=float(record["osl"]),
+        input_tokens=figure(record, "isl"),
+        output_tokens=figure(record, "osl"),
         concurrency=number(record, "conc"),
         output_tokens_per_second=None if output is None else output * gpus,
         total_tokens_per_second=None if total is None else total * gpus,
@@ -165,10 +177,10 @@ def _aggregate(record: Mapping[str, Any], where: str) -> Served:
 
 def _row(record: Mapping[str, str]) -> tuple[Setup, Served]:
     run = Served(
-        input_tokens=float(record["isl"]),
-        output_tokens=float(record["osl"]),
+        input_tokens=figure(record, "isl"),
+        output_tokens=figure(record, "osl"),
         concurrency=number(record, "concurrency"),
-        requests=None if not record["requests"] else int(record["requests"]),
+        requests=None if not record["requests"] else int(figure(record, "requests")),
         duration=number(record, "duration_s"),
         output_tokens_per_second=number(record, "output_tok_s"),
         ttft_median=seconds(record, "median_ttft"),

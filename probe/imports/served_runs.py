@@ -6,7 +6,6 @@ tokens bear their own prefill time, output tokens the rest; both times their cou
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,12 @@ from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
 from probe.curve.terms import Terms
 from probe.imports.bench_serve import TPOT
-from probe.imports.common import UNKNOWN, Given, number, required, setup
+from probe.imports.common import UNKNOWN, Given, figure, number, read_rows, required, setup
+
+_COLUMNS = (
+    *("config", "model", "hardware", "engine", "gpus", "precision", "rps", "request_throughput", "tps_output"),
+    *("ttft_mean_ms", "ttft_p50_ms", "ttft_p99_ms", "tpot_p50_ms", "e2el_p50_ms"),
+)
 
 
 @dataclass(frozen=True)
@@ -40,16 +44,14 @@ class Restated:
 def read(path: Path, given: Given) -> list[ResultFile]:
     """One result file a configuration. Lengths of prompts are not in the file: --input-tokens."""
     rows: dict[str, list[Mapping[str, str]]] = {}
-    for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+    for row in read_rows(path, *_COLUMNS):
         rows.setdefault(row["config"], []).append(row)
-    if not rows:
-        raise CurveRefused("file", str(path), "no row is here")
     return [_result(name, some, path, given) for name, some in rows.items()]
 
 
 def their_cost(row: Mapping[str, str]) -> float:
     """Dollars per million output tokens under their rule; `gpu_cost_hr` is of all GPUs of the run."""
-    return float(row["gpu_cost_hr"]) / (float(row["tps_output"]) * 3600 / 1e6)
+    return figure(row, "gpu_cost_hr") / (figure(row, "tps_output") * 3600 / 1e6)
 
 
 def restate(run: Served, price_per_hour: float, terms: Terms) -> Restated:
@@ -76,26 +78,26 @@ def _result(name: str, rows: list[Mapping[str, str]], path: Path, given: Given) 
         model=first["model"],
         gpu=first["hardware"],
         engine=first["engine"],
-        gpus=int(first["gpus"]),
+        gpus=figure(first, "gpus"),
         at=UNKNOWN,
         dtype=first["precision"],
     )
-    served = [_run(row, given) for row in sorted(rows, key=lambda row: float(row["rps"]))]
+    served = [_run(row, given) for row in sorted(rows, key=lambda row: figure(row, "rps"))]
     tags = [Metric(name="tpot", tool="vllm bench serve", definition=TPOT, aggregate="median", unit="ms")]
     return msgspec.structs.replace(base, served=served, metrics=tags)
 
 
 def _run(row: Mapping[str, str], given: Given) -> Served:
-    requests, output = float(row["request_throughput"]), float(row["tps_output"])
+    requests, output = figure(row, "request_throughput"), figure(row, "tps_output")
     return Served(
         input_tokens=float(required("input_tokens", given.input_tokens)),
         output_tokens=output / requests,
-        request_rate=float(row["rps"]),
-        ttft_mean=float(row["ttft_mean_ms"]) / 1e3,
-        ttft_median=float(row["ttft_p50_ms"]) / 1e3,
-        ttft_p99=float(row["ttft_p99_ms"]) / 1e3,
-        tpot_median=float(row["tpot_p50_ms"]) / 1e3,
-        e2e_median=float(row["e2el_p50_ms"]) / 1e3,
+        request_rate=figure(row, "rps"),
+        ttft_mean=figure(row, "ttft_mean_ms") / 1e3,
+        ttft_median=figure(row, "ttft_p50_ms") / 1e3,
+        ttft_p99=figure(row, "ttft_p99_ms") / 1e3,
+        tpot_median=figure(row, "tpot_p50_ms") / 1e3,
+        e2e_median=figure(row, "e2el_p50_ms") / 1e3,
         output_tokens_per_second=output,
         requests_per_second=requests,
         utilisation=_share(row),

@@ -7,7 +7,6 @@ weights, over the cache of one sequence at its full length.
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from probe.curve.grid import Floats
 from probe.curve.schema import Error
 from probe.fit.errors import error_of
 from probe.fit.nnls import relative_nnls
+from probe.imports.common import figure, read_rows
 
 MODELS = {
     "llama-7b": Architecture("llama-7b", 32, 4096, 32, 32, 128, 11008, 32000),
@@ -28,6 +28,7 @@ _WIDTH = {"fp16": 2, "bf16": 2, "fp8": 1}
 _USABLE, _MEMORY = 0.95, 80 * 10**9
 # A row that uses less than this share of the room was not run at capacity.
 _AT_CAPACITY = 0.70
+_COLUMNS = ("gpu", "model", "batch", "tensor_parallel", "input_tokens", "output_tokens", "output_tokens_per_s")
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,16 @@ class Ceilings:
 def read_runs(path: Path) -> list[StaticRun]:
     """Rows of the CSV: gpu, model, batch, tensor_parallel, input_tokens, output_tokens, output_tokens_per_s."""
     runs = []
-    for count, row in enumerate(csv.DictReader(path.read_text(encoding="utf-8").splitlines()), 2):
+    for count, row in enumerate(read_rows(path, *_COLUMNS), 2):
         if row["model"] not in MODELS:
             raise CurveRefused(f"line {count} model", row["model"], f"one of {', '.join(MODELS)}")
         dtype = row["gpu"].rpartition("_")[2]
         if dtype not in _WIDTH or row["tensor_parallel"] != "1":
             raise CurveRefused(f"line {count} gpu", row["gpu"], "fp16, bf16 or fp8 on one GPU is expected")
-        batch, output = int(row["batch"]), int(row["output_tokens"])
-        seconds = batch * output / float(row["output_tokens_per_s"])
+        batch, output = int(figure(row, "batch")), int(figure(row, "output_tokens"))
+        seconds = batch * output / figure(row, "output_tokens_per_s")
         runs.append(
-            StaticRun(row["gpu"], row["model"], batch, int(row["input_tokens"]), output, _WIDTH[dtype], seconds)
+            StaticRun(row["gpu"], row["model"], batch, int(figure(row, "input_tokens")), output, _WIDTH[dtype], seconds)
         )
     return runs
 

@@ -123,10 +123,22 @@ def test_curves_of_two_models_or_of_other_gpus_say_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("words", "said"), [
     (("show", "none.json"), "file='none.json'"),
     (("import", "vllm-bench-serve", "none.json"), "none.json"),
+    (("import", "served-runs", "points.csv"), "columns=['config', "),
+    (("import", "inferencex", "points.csv"), "columns=['model', "),
+    (("import", "trtllm-tables", "points.csv"), "columns=['gpu', "),
+    (("import", "aiperf", "list.json"), "one JSON object is expected"),
+    (("import", "guidellm", "list.json"), "one JSON object is expected"),
+    (("show", "none.json", "--gpu-price", "nan"), "nan is not a finite number"),
+    (("import", "served-runs", "points.csv", "--input-tokens", "-5"), "-5.0 is not in the range"),
     (("list", "nowhere"), "folder='nowhere'"),
     (("show", "some-id", "--api", "http://127.0.0.1:9"), "--key"),
 ])  # fmt: skip
-def test_what_is_not_there_is_refused_by_name(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_what_can_not_be_read_is_refused_by_name(
+    words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "points.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "list.json").write_text("[]")
+    monkeypatch.chdir(tmp_path)
     code, shown = run(tmp_path, *words)
     assert code == 2
     assert said in " ".join(shown.split())
