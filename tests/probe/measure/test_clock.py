@@ -104,6 +104,15 @@ def test_waiting_ends_in_naps_of_the_machines_time(monkeypatch: pytest.MonkeyPat
     assert clock() == pytest.approx(0.009)
 
 
+def test_ticks_while_waiting_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """6 s after the last tick three more of 1 s are taken, behind a nap of 4 ms."""
+    machine, clock = started()
+    monkeypatch.setattr(time, "sleep", machine.sleep)
+    machine.now += 6.0
+    clock.wait(0.004)
+    assert clock() == pytest.approx(6.004)
+
+
 def test_a_reader_is_told_what_the_wall_would_have_shown() -> None:
     machine, clock = started()
     for tick in (1.0, 1.5):

@@ -156,6 +156,12 @@ def test_a_curve_measured_again_has_a_verdict(measured: tuple[ResultFile, str]) 
     assert found.engine is not None
 
 
+def test_visits_of_a_slow_machine_are_in_no_verdict(measured: tuple[ResultFile, str]) -> None:
+    """Eight visits; at a share of nearly nothing all but the quicker two are out, so that two of four shapes have none at least."""
+    found = drift.check(measured[0], drift.Again(rounds=2, quiet_share=1.0, pace_share=1e-9))
+    assert len(found.noisy) >= 2
+
+
 def test_a_curve_of_another_model_is_refused(measured: tuple[ResultFile, str]) -> None:
     other = msgspec.structs.replace(measured[0], model=msgspec.structs.replace(measured[0].model, model_hash="0" * 64))
     with pytest.raises(MeasureRefused, match="model_hash"):
