@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from probe.engine.errors import ProbeError
+from probe.engine.native import calls, pool
 
 
 class LinearError(ProbeError):
@@ -44,7 +45,10 @@ class LinearBackend(ABC):
 
     def gated(self, x: Tensor) -> Tensor:
         """SwiGLU of a product whose first half of outputs are the gates: (tokens, out_features / 2)."""
-        gate, up = self(x).chunk(2, dim=-1)
+        both = self(x)
+        if pool.takes(both) and both.shape[1] % (2 * calls.WIDTH) == 0:
+            return calls.gate(both)
+        gate, up = both.chunk(2, dim=-1)
         return functional.silu(gate) * up
 
     @abstractmethod

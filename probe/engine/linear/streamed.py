@@ -28,9 +28,10 @@ class StreamedLinear(PackedLinear):
         self._rows = weight.contiguous()
 
     def __call__(self, x: Tensor) -> Tensor:
-        return calls.product(x, self._rows, self.bias) if pool.takes(x, pool.MOST_ROWS) else super().__call__(x)
+        return calls.product(x, self._rows, self.bias) if self._few(x) else super().__call__(x)
 
     def gated(self, x: Tensor) -> Tensor:
-        return (
-            calls.product(x, self._rows, self.bias, gated=True) if pool.takes(x, pool.MOST_ROWS) else super().gated(x)
-        )
+        return calls.product(x, self._rows, self.bias, gated=True) if self._few(x) else super().gated(x)
+
+    def _few(self, x: Tensor) -> bool:
+        return len(x) <= pool.MOST_ROWS and pool.takes(x)

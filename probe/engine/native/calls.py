@@ -13,6 +13,7 @@ from torch import Tensor
 
 from probe.engine.kv.cache import Memory
 from probe.engine.models.spec import AttentionSpec
+from probe.engine.native import pool
 from probe.engine.native.pool import Kernel, scratch
 
 WIDTH = 32
@@ -51,8 +52,14 @@ def _turn_and_write() -> int:
     return lanes.compiled(pointwise_kernel.turn_and_write)
 
 
+def _gate() -> int:
+    from probe.engine.native import lanes, pointwise_kernel  # noqa: PLC0415
+
+    return lanes.compiled(pointwise_kernel.gate)
+
+
 _PRODUCT, _GATED, _DECODE = Kernel(_product), Kernel(_gated_product), Kernel(_decode)
-_NORM, _TURN = Kernel(_norm_of_sum, shared=False), Kernel(_turn_and_write, shared=False)
+_NORM, _TURN, _GATE = Kernel(_norm_of_sum), Kernel(_turn_and_write), Kernel(_gate)
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None, *, gated: bool = False) -> Tensor:
@@ -81,8 +88,16 @@ def norm_of_sum(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float) -> 
     delta = None if delta is None else delta.contiguous()
     whole, normed = x if delta is None else torch.empty_like(x), torch.empty_like(x)
     pointers = x.data_ptr(), _address(delta), weight.data_ptr(), whole.data_ptr(), normed.data_ptr()
-    _NORM(*pointers, len(x), 2 * x.shape[1], round(eps / _UNIT))
+    _NORM(*pointers, len(x), 2 * x.shape[1], round(eps / _UNIT), alone=len(x) <= pool.ALONE)
     return whole, normed
+
+
+def gate(x: Tensor) -> Tensor:
+    """silu of the first half of x [T, 2 width] times the second: [T, width]. `width` is a multiple of WIDTH."""
+    x = x.contiguous()
+    out = x.new_empty(len(x), x.shape[1] // 2)
+    _GATE(x.data_ptr(), len(x), x.shape[1], out.data_ptr(), alone=len(x) <= pool.ALONE)
+    return out
 
 
 @dataclass(frozen=True)
@@ -112,6 +127,7 @@ def turn_and_write(
         *(angles[0].data_ptr(), angles[1].data_ptr()),
         *((0, 0, 0) if norms is None else (norms.query.data_ptr(), norms.key.data_ptr(), round(norms.eps / _UNIT))),
         *(query.data_ptr(), cache.keys, cache.values, cache.slot, cache.head, slots.data_ptr()),
+        alone=len(qkv) <= pool.ALONE,
     )
     return query
 

@@ -96,7 +96,7 @@ def _add_thread_functions() -> None:
 _add_thread_functions()
 thread_number = types.ExternalFunction("omp_get_thread_num", types.int32())
 thread_count = types.ExternalFunction("omp_get_num_threads", types.int32())
-_HAS_DOT = "avx512_bf16" in llvm.get_host_cpu_features() and llvm.get_host_cpu_features()["avx512_bf16"]
+_HAS_DOT = bool(llvm.get_host_cpu_features().get("avx512bf16"))
 
 
 def _splatted(builder: Any, value: Any, kind: Any) -> Any:
@@ -227,6 +227,11 @@ def minus(_context: Any, x: Any, y: Any) -> Any:
 @intrinsic
 def mul(_context: Any, x: Any, y: Any) -> Any:
     return lanes(lanes, lanes), lambda _c, builder, _s, values: builder.fmul(*values)
+
+
+@intrinsic
+def over(_context: Any, x: Any, y: Any) -> Any:
+    return lanes(lanes, lanes), lambda _c, builder, _s, values: builder.fdiv(*values)
 
 
 @intrinsic

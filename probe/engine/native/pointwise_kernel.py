@@ -1,6 +1,6 @@
-"""What happens to a token between two products? A sum and its RMS norm; heads turned by their position and written to the cache.
+"""What happens to a token between two products? A sum and its RMS norm; heads turned by their position and written to the cache; a gate.
 
-By one thread: of few tokens all of it lies in its first cache, and a second would be told later than the first is done.
+Threads take tokens in equal stretches; a kernel that is called outside of torch's threads does all of them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,22 @@ from probe.engine.native.lanes import (
     BYTES,
     dot,
     evens,
+    exponential,
     get_i64,
     jit,
     joined,
+    larger,
     load,
     minus,
     mul,
     odds,
+    over,
     plus,
     scaled,
+    splat,
     store,
+    thread_count,
+    thread_number,
     total,
     zero,
 )
@@ -65,8 +71,9 @@ def _turned(x: Any, cos: Any, sin: Any, half: Any, out: Any) -> None:
 
 def norm_of_sum(n: Any) -> None:
     """Numbers: x, y (0: none), weight, sum, normed, tokens, bytes of one, eps in units of 1e-12. sum = x + y, normed its RMS norm."""
-    size, eps = n[6], n[7] * 1e-12
-    for at in range(0, n[5] * size, size):
+    tokens, size, eps = n[5], n[6], n[7] * 1e-12
+    first, last = tokens * thread_number() // thread_count(), tokens * (thread_number() + 1) // thread_count()
+    for at in range(first * size, last * size, size):
         source = n[0] + at
         if n[1] != 0:
             _added(source, n[1] + at, size, n[3] + at)
@@ -78,7 +85,7 @@ def turn_and_write(n: Any) -> None:
     """Numbers: qkv, tokens, heads, kv heads, bytes of a head, cos, sin, q norm, k norm (0: none), eps in units of 1e-12, q out, keys,
     values, strides of a slot and of a head, slots. Queries to `q out` [tokens, heads, width], keys and values to the cache."""
     tokens, heads, kv_heads, size, eps = n[1], n[2], n[3], n[4], n[9] * 1e-12
-    for token in range(tokens):
+    for token in range(tokens * thread_number() // thread_count(), tokens * (thread_number() + 1) // thread_count()):
         x = n[0] + token * (heads + 2 * kv_heads) * size
         cos, sin = n[5] + token * (size // 2), n[6] + token * (size // 2)
         slot = get_i64(n[15] + 8 * token) * n[13]
@@ -92,3 +99,16 @@ def turn_and_write(n: Any) -> None:
             source, out = x + (heads + kv_heads + head) * size, n[12] + slot + head * n[14]
             for at in range(0, size, BYTES):
                 store(out + at, load(source + at))
+
+
+def gate(n: Any) -> None:
+    """Numbers: x [tokens, 2 width], tokens, bytes of a width, out [tokens, width]: silu of the first half times the second."""
+    tokens, size, one, least = n[1], n[2], splat(numba.float32(1)), splat(numba.float32(-88))
+    for token in range(tokens * thread_number() // thread_count(), tokens * (thread_number() + 1) // thread_count()):
+        x, out = n[0] + 2 * token * size, n[3] + token * size
+        for at in range(0, size, BYTES):
+            first, second = load(x + at), load(x + size + at)
+            even, odd = larger(evens(first), least), larger(odds(first), least)
+            even = mul(over(even, plus(one, exponential(minus(zero(), even)))), evens(second))
+            odd = mul(over(odd, plus(one, exponential(minus(zero(), odd)))), odds(second))
+            store(out + at, joined(even, odd))

@@ -16,10 +16,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-MOST_ROWS = 4
+MOST_ROWS = 8
 """Of a product: with more tokens it is bound by arithmetic, which oneDNN does better."""
-MOST_TOKENS = 64
-"""Of what one thread does to each token: with more, torch's two threads are faster."""
+ALONE = 8
+"""Tokens whose small operations one thread does sooner than a second one is told."""
 
 _MOST_NUMBERS = 24
 
@@ -37,37 +37,36 @@ def library() -> ctypes.CDLL | None:
     return ctypes.CDLL(str(path)) if path.exists() else None
 
 
-def takes(x: Tensor, most: int = MOST_TOKENS) -> bool:
-    """Whether tokens [T, ...] are for the kernels: few of them, bf16, on a CPU."""
-    return len(x) <= most and x.dtype == torch.bfloat16 and x.device.type == "cpu" and available()
+def takes(x: Tensor) -> bool:
+    """Whether tokens [T, ...] are for the kernels: bf16, on a CPU."""
+    return x.dtype == torch.bfloat16 and x.device.type == "cpu" and available()
 
 
 class Kernel:
-    """A kernel and the array of its numbers. `make`: compiles it, at the first call, to an address; `shared`: by all threads of torch."""
+    """A kernel and the array of its numbers. `make` compiles it, at the first call, to an address."""
 
-    def __init__(self, make: Callable[[], int], shared: bool = True) -> None:
-        self._make, self._shared = make, shared
+    def __init__(self, make: Callable[[], int]) -> None:
+        self._make = make
         self._numbers = (ctypes.c_int64 * _MOST_NUMBERS)()
-        self._call: Callable[[], object] | None = None
+        self._calls: tuple[Callable[[], object], Callable[[], object]] | None = None
 
-    def __call__(self, *numbers: int) -> None:
-        """Addresses must stay valid until the return, which is after the last thread's end."""
+    def __call__(self, *numbers: int, alone: bool = False) -> None:
+        """On all threads of torch, or `alone` on this one. Addresses must stay valid until the return, which is after the last thread's."""
         self._numbers[: len(numbers)] = list(numbers)
-        call = self._call or self._made()
-        call()
+        calls = self._calls or self._made()
+        calls[alone]()
 
-    def _made(self) -> Callable[[], object]:
-        address, numbers = self._make(), ctypes.addressof(self._numbers)
-        if self._shared:
-            threads = library()
-            assert threads is not None
-            parallel = threads.GOMP_parallel
-            parallel.argtypes, parallel.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
-            self._call = lambda: parallel(address, numbers, min(torch.get_num_threads(), os.cpu_count() or 1), 0)
-        else:
-            alone = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-            self._call = lambda: alone(numbers)
-        return self._call
+    def _made(self) -> tuple[Callable[[], object], Callable[[], object]]:
+        address, numbers, threads = self._make(), ctypes.addressof(self._numbers), library()
+        assert threads is not None
+        parallel, single = threads.GOMP_parallel, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+        parallel.argtypes, parallel.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
+        most = os.cpu_count() or 1
+        self._calls = (
+            lambda: parallel(address, numbers, min(torch.get_num_threads(), most), 0),
+            lambda: single(numbers),
+        )
+        return self._calls
 
 
 @cache

@@ -33,14 +33,14 @@ def near(got: torch.Tensor, wanted: torch.Tensor) -> None:
     torch.testing.assert_close(got.float(), wanted, rtol=1.01 * HALF_STEP, atol=1e-3)
 
 
-@pytest.mark.parametrize("tokens", [1, 2, 3, 4])
+@pytest.mark.parametrize("tokens", range(1, 9))
 def test_a_product_is_rounded_once(tokens: int) -> None:
     x, w, b = drawn(tokens, 192), drawn(38, 192, seed=1), drawn(38, seed=2)
     near(calls.product(x, w, None), x.float() @ w.float().T)
     near(calls.product(x, w, b), x.float() @ w.float().T + b.float())
 
 
-@pytest.mark.parametrize("tokens", [1, 4])
+@pytest.mark.parametrize("tokens", [1, 2, 8])
 def test_a_gated_product_is_silu_of_the_first_half_times_the_second(tokens: int) -> None:
     x, w, b = drawn(tokens, 64), drawn(20, 64, seed=1), drawn(20, seed=2)
     gate, up = (x.float() @ w.float().T + b.float()).chunk(2, dim=-1)
@@ -48,9 +48,9 @@ def test_a_gated_product_is_silu_of_the_first_half_times_the_second(tokens: int)
 
 
 def test_a_token_gets_the_same_bits_with_whomever_it_comes() -> None:
-    x, w = drawn(4, 256), drawn(64, 256, seed=1)
+    x, w = drawn(8, 256), drawn(64, 256, seed=1)
     together = calls.product(x, w, None)
-    for tokens in (1, 2, 3):
+    for tokens in range(1, 8):
         assert torch.equal(calls.product(x[:tokens], w, None), together[:tokens])
 
 
@@ -69,14 +69,21 @@ def test_columns_of_a_view_are_read_as_the_view_has_them() -> None:
     near(calls.product(wide[:, 64:], w, None), wide[:, 64:].float() @ w.float().T)
 
 
-def test_a_norm_of_a_sum() -> None:
-    x, y, w = drawn(5, 96), drawn(5, 96, seed=1), drawn(96, seed=2)
+@pytest.mark.parametrize("tokens", [1, 5, 23])
+def test_a_norm_of_a_sum(tokens: int) -> None:
+    x, y, w = drawn(tokens, 96), drawn(tokens, 96, seed=1), drawn(96, seed=2)
     whole, normed = calls.norm_of_sum(x, y, w, 1e-5)
     assert torch.equal(whole, x + y)
     near(normed, functional.rms_norm((x + y).float(), (96,), w.float(), 1e-5))
     same, normed = calls.norm_of_sum(x, None, w, 1e-3)
     assert same is x
     near(normed, functional.rms_norm(x.float(), (96,), w.float(), 1e-3))
+
+
+@pytest.mark.parametrize("tokens", [2, 9])
+def test_a_gate_is_silu_of_the_first_half_times_the_second(tokens: int) -> None:
+    x = 30 * drawn(tokens, 192)
+    near(calls.gate(x), functional.silu(x[:, :96].float()) * x[:, 96:].float())
 
 
 def test_an_eps_that_counts_is_not_lost() -> None:
@@ -86,13 +93,18 @@ def test_an_eps_that_counts_is_not_lost() -> None:
 
 
 @pytest.mark.parametrize("normed", [False, True])
-def test_heads_are_turned_and_keys_and_values_written_to_their_slots(normed: bool) -> None:
+@pytest.mark.parametrize("tokens", [3, 17])
+def test_heads_are_turned_and_keys_and_values_written_to_their_slots(normed: bool, tokens: int) -> None:
     spec = AttentionSpec(4, 2, 64, 64, 1.0)
     cache = LayerCache.allocate(spec, 4, 8, torch.bfloat16, torch.device("cpu"))
-    qkv, angle, slots = drawn(3, 8 * 64), torch.arange(96.0).view(3, 1, 32), torch.tensor([30, 0, 9])
+    qkv, angle, slots = (
+        drawn(tokens, 8 * 64),
+        torch.arange(32.0 * tokens).view(tokens, 1, 32),
+        torch.arange(tokens) * 7 % 32,
+    )
     angles = angle.cos().bfloat16(), angle.sin().bfloat16()
     norms = calls.HeadNorms(drawn(64, seed=3), drawn(64, seed=4), 1e-6) if normed else None
-    query, key, value = torch.split(qkv.view(3, 8, 64).clone(), [4, 2, 2], dim=1)
+    query, key, value = torch.split(qkv.view(tokens, 8, 64).clone(), [4, 2, 2], dim=1)
 
     def wanted(x: torch.Tensor, weight: torch.Tensor | None) -> torch.Tensor:
         x = x.float() if weight is None else functional.rms_norm(x.float(), (64,), weight.float(), 1e-6).bfloat16()
@@ -104,7 +116,7 @@ def test_heads_are_turned_and_keys_and_values_written_to_their_slots(normed: boo
     near(got, wanted(query, norms and norms.query))
     near(keys[slots], wanted(key, norms and norms.key))
     assert torch.equal(values[slots], value)
-    assert torch.count_nonzero(values.any(-1).any(-1)) == 3
+    assert torch.count_nonzero(values.any(-1).any(-1)) == tokens
 
 
 SPECS = {
