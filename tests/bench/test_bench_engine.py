@@ -36,10 +36,14 @@ def test_without_a_native_engine_there_is_no_native_bar() -> None:
     assert "native_bar_held" not in _figures(1, 512, {"tokencogs": answers(0.1), "transformers": answers(0.1)})
 
 
-@pytest.mark.parametrize(("step", "prefill", "held"), [(0.2, 2.0, True), (0.199, 2.0, False), (0.2, 1.99, False)])
-def test_the_bar_of_transformers_is_twice_in_decode_and_in_prefill(step: float, prefill: float, held: bool) -> None:
-    cell = {"tokencogs": answers(0.1, 1.0), "transformers": answers(step, prefill)}
-    assert _figures(8, 512, cell)["bar_held"] is held
+@pytest.mark.parametrize(
+    ("step", "prefill", "held"), [(0.2, 2.0, (True, True)), (0.199, 2.0, (False, True)), (0.2, 1.99, (True, False))]
+)
+def test_the_bar_of_transformers_is_twice_in_decode_and_in_prefill(
+    step: float, prefill: float, held: tuple[bool, bool]
+) -> None:
+    figures = _figures(8, 512, {"tokencogs": answers(0.1, 1.0), "transformers": answers(step, prefill)})
+    assert (figures["bar_held"], figures["prefill_bar_held"]) == held
 
 
 def test_a_contaminated_round_counts_only_where_there_is_no_other() -> None:

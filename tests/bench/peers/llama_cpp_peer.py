@@ -22,10 +22,16 @@ Part = tuple[int, int, int, bool]  # token, position, sequence, whether its logi
 _seeds = itertools.count()
 
 
+@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+def _silent(_level: int, _text: bytes, _data: Any) -> None:
+    """Thousands of lines about tensors say nothing to a reader of the bench."""
+
+
 def main() -> None:
     folder = tempfile.TemporaryDirectory(prefix="bench-llama-")
     path = Path(folder.name) / "shape.gguf"
     write_model(path)
+    llama_cpp.llama_log_set(_silent, ctypes.c_void_p())
     llama_cpp.llama_backend_init()
     model = llama_cpp.llama_model_load_from_file(str(path).encode(), llama_cpp.llama_model_default_params())
     folder.cleanup()  # the file stays mapped
