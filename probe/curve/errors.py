@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from probe.engine.errors import ProbeError
 
 
@@ -11,3 +14,10 @@ class CurveRefused(ProbeError):
     def __init__(self, field: str, value: object, why: str) -> None:
         self.field, self.value = field, value
         super().__init__(f"{field}={value!r}: {why}")
+
+
+def value_at(document: Any, path: str) -> Any:
+    """What stands at a path like .points[0].seconds; the beginning of what is large."""
+    for key, index in re.findall(r"\.([^.\[`]+)|\[(\d+)\]", path):
+        document = document[int(index)] if index else document.get(key)
+    return document if isinstance(document, int | float | None) else str(document)[:60]

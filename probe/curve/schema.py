@@ -6,13 +6,12 @@ Seconds, tokens and bytes throughout; None is unknown or not applicable, never 0
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from probe.curve.errors import CurveRefused
+from probe.curve.errors import CurveRefused, value_at
 
 VERSION = 1
 
@@ -119,7 +118,8 @@ class Point(Record):
     Attributes:
         batch: decoding sequences. context_sum: tokens they attend to in all. ragged: their lengths differ.
         new, cached: prompt tokens prefilled in the step, and tokens of them that were in the cache. pairs: sum of n*(p + n/2).
-        disturbed: others used the machine during every sample: `seconds` is the lower quartile of these, and rather too long.
+        disturbed: others used the machine during every sample, or it was slower: `seconds` is the lower quartile of these, and rather too
+            long.
     """
 
     kind: Kind
@@ -271,19 +271,12 @@ def load_result(text: str | bytes) -> ResultFile:
         found = msgspec.json.decode(text, type=ResultFile)
     except msgspec.ValidationError as error:
         why, _, at = str(error).partition(" - at `$")
-        raise CurveRefused(f"result{at.rstrip('`')}", _value(msgspec.json.decode(text), at), why) from None
+        raise CurveRefused(f"result{at.rstrip('`')}", value_at(msgspec.json.decode(text), at), why) from None
     except msgspec.DecodeError as error:
         raise CurveRefused("result", text[:60], str(error)) from None
     if found.version != VERSION:
         raise CurveRefused("result.version", found.version, f"this reads version {VERSION}")
     return found
-
-
-def _value(document: Any, at: str) -> Any:
-    """What stands at a path like .points[0].seconds; the beginning of what is large."""
-    for key, index in re.findall(r"\.([^.\[`]+)|\[(\d+)\]", at):
-        document = document[int(index)] if index else document.get(key)
-    return document if isinstance(document, int | float | None) else str(document)[:60]
 
 
 def read_result(path: Path) -> ResultFile:

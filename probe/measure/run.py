@@ -65,13 +65,14 @@ def measure(rig: Rig, wanted: Sweep, journal_path: Path, say: Say) -> tuple[Resu
         "sweep": {name: getattr(wanted.settings, name) for name in _OF_A_RUN},
         "device": device_info(rig).gpu,
     }
+    reference = reference_of(shapes)  # refused before a journal is there
     journal, ended = Journal(journal_path, about), True
     try:
         # Another seed for each attempt, so that no prompt of an earlier one is drawn again.
         drawn = hash_of(wanted.settings.seed, len(journal.visits))
         pace = pace_of(rig) if wanted.settings.pace_share else None
         visitor = Visitor(rig.engine, drawn, wanted.visiting, pace)
-        notes = sweep(visitor.visit, shapes, reference_of(shapes), rig.experts, journal, wanted.settings, say)
+        notes = sweep(visitor.visit, shapes, reference, rig.experts, journal, wanted.settings, say)
     except KeyboardInterrupt:
         notes, ended = ["interrupted: the rest of the plan is missing"], False
     finally:

@@ -53,6 +53,8 @@ def quality_command(model: str, tokens: Path | None, result: Path | None, **opti
     that a workload's answers are as good: evaluate it.
     """
     with refusals():
+        if result is not None:
+            _same_setup(read_result(result), options)
         found = _measured(model, tokens, options)
         if result is not None:
             result.write_bytes(dump_result(_with_quality(read_result(result), found)))
@@ -78,6 +80,19 @@ def _measured(model: str, tokens: Path | None, options: dict[str, Any]) -> Quali
     else:
         chosen = TokenSet("none", [])
     return compare(ServeOptions(model, **options), chosen)
+
+
+def _same_setup(result: ResultFile, options: dict[str, Any]) -> None:
+    """Figures of int8 weights are none of another setup's."""
+    from probe.quality.errors import QualityRefused  # noqa: PLC0415 (needs torch)
+
+    stated = {
+        "quantization": result.model.quantization or "none",
+        "kv_cache_dtype": result.engine.kv_cache_dtype or "auto",
+    }
+    for name, value in stated.items():
+        if options[name] != value:
+            raise QualityRefused(name, options[name], f"{result.result_id} is of {value}")
 
 
 def _with_quality(result: ResultFile, found: Quality) -> ResultFile:

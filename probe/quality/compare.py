@@ -12,6 +12,7 @@ from probe.curve.schema import Quality
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
 from probe.engine.kv.capacity import allocate_caches
 from probe.engine.models.model import Model
+from probe.engine.models.presets import preset
 from probe.engine.models.weights import weight_files
 from probe.engine.options import EngineConfig
 from probe.quality.divergence import Divergence
@@ -36,6 +37,8 @@ def compare(options: ServeOptions, tokens: TokenSet) -> Quality:
     if options.quantization == "none" and options.kv_cache_dtype == "auto":
         raise QualityRefused("quantization", options.quantization, "nothing is changed; give it or kv_cache_dtype")
     if not has_real_weights(options.model):
+        if not Path(options.model).is_dir():
+            preset(options.model)  # refuses a name that is no model's
         return Quality()
     device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     plain = replace(options, quantization="none", kv_cache_dtype="auto")

@@ -141,6 +141,28 @@ def test_of_random_weights_nothing_is_said() -> None:
     assert (done.exit_code, done.output) == (0, "nothing can be said of random weights\n")
 
 
+def test_a_name_that_is_no_model_s_is_refused() -> None:
+    done = CliRunner().invoke(probe, ["quality", "Lama-3.1-8B", "--quantization", "int8"])
+    assert done.exit_code != 0
+    assert "'Lama-3.1-8B': neither a folder nor one of" in done.output
+
+
+def test_figures_of_one_quantisation_do_not_go_into_a_result_of_another(tmp_path: Path) -> None:
+    made = ResultFile(
+        version=1,
+        result_id="r",
+        run=Run(measured_at="2026-11-01", via="in_process"),
+        model=ModelInfo(name="m", quantization="int4"),
+        engine=EngineInfo(name="e"),
+        device=DeviceInfo(gpu="cpu"),
+    )
+    (tmp_path / "r.json").write_bytes(dump_result(made))
+    words = ["quality", "Llama-3.1-8B", "--quantization", "int8", "--result", str(tmp_path / "r.json")]
+    done = CliRunner().invoke(probe, words)
+    assert "quantization='int8': r is of int4" in done.output
+    assert read_result(tmp_path / "r.json").quality is None
+
+
 @pytest.mark.parametrize(("options", "why"), [
     ((), "quantization='none': nothing is changed"),
     (("--quantization", "int8", "--tokens", "{bad}"), "a list of lists of at least two token ids"),
