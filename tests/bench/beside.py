@@ -40,23 +40,25 @@ class Beside:
         for shape in [decode(users, tokens + self._output // 2)] + [prefill(tokens)] * (users == 1):
             self.samples += [(shape, one) for one in self._visitor.visit(shape, round_)]
 
-    @property
-    def points(self) -> list[Point]:
-        return points_of(self.samples)
+    def points(self, outside: Rounds, prompts: Sequence[int]) -> list[Point]:
+        """Of rounds that the other side has too: a load that was not usable takes its seconds with it on both sides."""
+        return points_of([(shape, one) for shape, one in self.samples if one.round in outside[cell_of(one, prompts)]])
+
+
+def cell_of(one: Sample, prompts: Sequence[int]) -> Cell:
+    """A decode step is of the longest prompt below its mean context."""
+    if one.kind != "decode":
+        return str(one.kind), 1, one.prefills[0][0]
+    mean = sum(one.contexts) / len(one.contexts)
+    return "decode", len(one.contexts), max(tokens for tokens in prompts if tokens < mean)
 
 
 def by_round(samples: Sequence[Sample], prompts: Sequence[int]) -> Rounds:
-    """Seconds by cell and round. Contaminated samples count nowhere; a decode step is of the longest prompt below its mean context."""
+    """Seconds by cell and round. Contaminated samples count nowhere."""
     found: Rounds = defaultdict(lambda: defaultdict(list))
     for one in samples:
-        if one.contaminated:
-            continue
-        if one.kind == "decode":
-            mean = sum(one.contexts) / len(one.contexts)
-            cell = "decode", len(one.contexts), max(tokens for tokens in prompts if tokens < mean)
-        else:
-            cell = str(one.kind), 1, one.prefills[0][0]
-        found[cell][one.round].append(one.seconds)
+        if not one.contaminated:
+            found[cell_of(one, prompts)][one.round].append(one.seconds)
     return found
 
 

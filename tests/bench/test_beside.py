@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
 from probe.curve.schema import Sample
-from tests.bench.beside import by_round, shares
+from probe.measure import shapes
+from tests.bench.beside import Beside, by_round, shares
 
 
 def decode(seconds: float, contexts: list[int], round_: int, contaminated: bool = False) -> Sample:
@@ -39,3 +40,11 @@ def test_a_round_is_compared_with_its_own_seconds() -> None:
     found = shares(outside, inside)
     assert list(found) == [("decode", 1, 64)]
     assert found["decode", 1, 64] == pytest.approx([0.10, 0.05])
+
+
+def test_a_round_without_a_load_makes_no_point_in_process() -> None:
+    """Of two rounds of 10 and 30 ms the second has no load beside it."""
+    here = Beside.__new__(Beside)
+    here.samples = [(shapes.decode(1, 76), decode(0.010, [76], 0)), (shapes.decode(1, 76), decode(0.030, [76], 1))]
+    found = here.points(by_round([decode(0.011, [76], 0)], (64,)), (64,))
+    assert [(one.seconds, one.n) for one in found] == [(0.010, 1)]
