@@ -101,6 +101,28 @@ def test_the_command_lists_shows_and_compares_what_the_api_knows(
     assert "quality: KL not measured" in compared.output
 
 
+def test_eight_gpus_of_a_curve_sent_without_its_source_cost_eight_times(
+    api: Running, keys: dict[str, str], admin: httpx.Client
+) -> None:
+    admin.post("/v1/curves", json={**EXAMPLE_CURVE, "curve_id": "one-gpu"})
+    admin.post("/v1/curves", json={**EXAMPLE_CURVE, "curve_id": "eight-gpus", "gpu": "8x NVIDIA H200"})
+    words = [
+        "compare",
+        "one-gpu",
+        "eight-gpus",
+        "--api",
+        str(admin.base_url),
+        "--key",
+        keys["viewer"],
+        "--gpu-price",
+        "2",
+    ]
+    shown = CliRunner().invoke(curve_commands, words).output
+    assert (
+        shown.split("eight-gpus over one-gpu\n")[1].splitlines()[1] == "     1      256      1.000     1.000     8.000"
+    )
+
+
 def test_the_command_says_what_the_api_said(api: Running, keys: dict[str, str], admin: httpx.Client) -> None:
     there = ["--api", str(admin.base_url), "--key"]
     absent = CliRunner().invoke(curve_commands, ["show", "nowhere", *there, keys["viewer"]])
