@@ -14,6 +14,7 @@ from probe.engine.interfaces import PhaseSums, RequestStep, StepRecord
 
 LEDGER_VERSION = 1
 _ROWS_A_BATCH = 256
+_NS_A_BATCH = 10**9
 
 _I64, _F64, _TEXT = pa.int64(), pa.float64(), pa.string()
 _REQUEST = pa.struct(
@@ -63,7 +64,7 @@ SCHEMA = pa.schema(
 
 
 class LedgerWriter:
-    """Appends records to an Arrow stream file; used as a context manager. A killed run leaves all but its last batch readable."""
+    """Appends records to an Arrow stream file; used as a context manager. A killed run leaves all but its last second readable."""
 
     def __init__(self, path: Path, run: dict[str, Any]) -> None:
         """`run` says what ran (model, dtype, device, seed, block_size, ...); it is kept as JSON in the file's metadata."""
@@ -83,7 +84,8 @@ class LedgerWriter:
 
     def __call__(self, record: StepRecord) -> None:
         self._rows.append(_row(record))
-        if len(self._rows) >= _ROWS_A_BATCH:
+        begun = self._rows[0]["start_ns"]
+        if len(self._rows) >= _ROWS_A_BATCH or record.start_ns + record.duration_ns - begun >= _NS_A_BATCH:
             self._flush()
 
     def _flush(self) -> None:

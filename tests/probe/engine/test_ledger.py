@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -101,6 +102,16 @@ def test_a_ledger_file_gives_back_what_was_written(tmp_path: Path, records: list
             ledger(record)
     assert list(read_ledger(path)) == records
     assert read_run(path) == {"version": 1, "model": "llama", "block_size": 4}
+
+
+def test_a_run_that_is_killed_leaves_all_but_its_last_second(tmp_path: Path, records: list[StepRecord]) -> None:
+    starts = [0, 600_000_000, 1_200_000_000, 1_300_000_000]
+    timed = [replace(records[0], start_ns=start, duration_ns=1) for start in starts]
+    ledger = LedgerWriter(tmp_path / "steps.arrow", {})
+    for record in timed:
+        ledger(record)
+    assert list(read_ledger(tmp_path / "steps.arrow")) == timed[:3]
+    ledger.close()
 
 
 def request(new: int, past: int, kind: str = "prefill", length: int = 0) -> RequestStep:

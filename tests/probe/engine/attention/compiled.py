@@ -53,9 +53,10 @@ def taken(kernel: Any, constants: dict[str, Any], dtype: str, out: str) -> dict[
     return {"shared": made.metadata.shared, "spilled": int(stack)}
 
 
-def main(dtype: str) -> None:
+def main(dtype: str, *names: str) -> None:
     found = {}
-    for name, spec in SPECS.items():
+    for name in names:
+        spec = SPECS[name]
         found[f"{name}, parts"] = taken(_part_kernel, part_constants(spec, 16), dtype, "fp32")
         found[f"{name}, merge"] = taken(_merge_kernel, merge_constants(spec, 33, True), dtype, dtype)
         found[f"{name}, prefill"] = taken(_prefill_kernel, prefill_constants(spec, 16, False), dtype, dtype)
@@ -63,4 +64,4 @@ def main(dtype: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -18,10 +18,10 @@ SHARED_MEMORY = (
 )  # bytes a program may have of an H100's or H200's (CUDA programming guide, compute capability 9.0)
 
 
-def compiled(dtype: str, folder: Path) -> dict[str, dict[str, int]]:
+def compiled(folder: Path, dtype: str, *names: str) -> dict[str, dict[str, int]]:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     said = subprocess.run(
-        [sys.executable, "-m", "tests.probe.engine.attention.compiled", dtype],
+        [sys.executable, "-m", "tests.probe.engine.attention.compiled", dtype, *names],
         env={**environment, "TRITON_CACHE_DIR": str(folder)},
         capture_output=True,
         text=True,
@@ -33,11 +33,11 @@ def compiled(dtype: str, folder: Path) -> dict[str, dict[str, int]]:
 
 
 def test_in_bf16_they_fit_and_keep_what_they_use_in_registers(tmp_path: Path) -> None:
-    found = compiled("bf16", tmp_path)
+    found = compiled(tmp_path, "bf16", "gqa", "mla")
     assert {name: one["spilled"] for name, one in found.items()} == dict.fromkeys(found, 0)
     assert max(one["shared"] for one in found.values()) <= SHARED_MEMORY
 
 
 @pytest.mark.slow
 def test_in_fp32_they_fit(tmp_path: Path) -> None:
-    assert max(one["shared"] for one in compiled("fp32", tmp_path).values()) <= SHARED_MEMORY
+    assert max(one["shared"] for one in compiled(tmp_path, "fp32", "mla").values()) <= SHARED_MEMORY
