@@ -9,6 +9,7 @@ from probe.http.cli import http_command
 from probe.measure.cli import drift_command, run_command
 from probe.quality.cli import quality_command
 from probe.server.cli import serve
+from probe.server.export import fpm_command
 from probe.study.cli import study_command
 
 _EPILOG = "\b\nExample:\n  tokencogs probe serve Llama-3.1-8B --scale 0.05 --dtype float32"
@@ -20,6 +21,7 @@ def probe() -> None:
 
 
 probe.add_command(serve)
+probe.add_command(fpm_command)
 probe.add_command(run_command)
 probe.add_command(drift_command)
 probe.add_command(push_command)

@@ -219,14 +219,6 @@ class BlockManager:
             else:
                 self.free_list.put_cached(block_id)
 
-    def reset_prefix_cache(self) -> None:
-        """Forgets every unreferenced block's contents, so that one measurement doesn't warm the next."""
-        while self.prefix_cache and self.free_list.cached:
-            block_id = next(iter(self.free_list.cached))
-            self.free_list.revive(block_id)
-            self.prefix_cache.forget(self.blocks[block_id])
-            self.free_list.put_empty(block_id)
-
     def share(self, sequence: Sequence) -> float:
         """Blocks held, a block of n holders counting 1/n."""
         held = (block_id for table in sequence.block_tables for block_id in table if block_id != NULL_BLOCK)

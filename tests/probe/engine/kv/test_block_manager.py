@@ -181,14 +181,6 @@ def test_blocks_behind_rejected_drafts_are_given_back() -> None:
     manager.check()
 
 
-def test_the_cache_can_be_forgotten_between_measurements() -> None:
-    manager = BlockManager(4, 2)
-    manager.free(computed(manager, sequence("a", [1, 1, 2])))
-    manager.reset_prefix_cache()
-    manager.check()
-    assert (manager.num_cached, manager.cached_blocks(sequence("b", [1, 1, 2]))) == (0, 0)
-
-
 def test_block_names_are_the_same_in_every_process() -> None:
     code = "from probe.engine.kv.prefix import *; print(block_hash(ROOT, [1, 2, 3]).hex())"
     other = subprocess.run(
