@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -163,6 +164,15 @@ def test_far_apart_scores_are_weighed_without_overflow() -> None:
     out, lse = calls.decode(query, cache.memory, plan, spec)
     assert out.unique().tolist() == [3]
     assert lse.item() == 200
+
+
+def test_a_processor_s_own_bf16_products_are_used_where_it_has_them() -> None:
+    flags = Path("/proc/cpuinfo")
+    if not flags.exists():
+        pytest.skip("this system does not say what its processor has")
+    script = "from probe.engine.native import lanes; print(lanes._HAS_DOT)"
+    found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.strip()
+    assert found == str("avx512_bf16" in flags.read_text(encoding="utf-8").split())
 
 
 def test_a_processor_without_bf16_products_gets_the_same_sums() -> None:
