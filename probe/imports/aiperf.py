@@ -77,9 +77,11 @@ def _model(config: Mapping[str, Any]) -> str | None:
 
 
 def _load(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What was sent while it measured: the last profiling phase, in older versions the load generator's settings."""
+    """What was sent while it measured: the profiling phase (nothing is known of several), in older versions the load generator's settings."""
     phases = [one for one in config.get("phases") or [] if one.get("kind", "profiling") == "profiling"]
-    return phases[-1] if phases else config.get("loadgen") or {}
+    if len(phases) > 1:
+        return {}
+    return phases[0] if phases else config.get("loadgen") or {}
 
 
 def _gpus(export: Mapping[str, Any]) -> list[str]:

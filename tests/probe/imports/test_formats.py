@@ -136,6 +136,8 @@ def test_aiperf_since_0_13_keeps_models_and_phases_in_lists(tmp_path: Path) -> N
     assert (result.model.name, result.device.gpu, result.device.count) == ("llama", "NVIDIA H200", 2)
     assert (result.served[0].concurrency, result.served[0].requests) == (8, 40)
     assert result.run.measured_at == "2026-10-01T10:00:00+00:00"
+    export["input_config"]["phases"].append({"kind": "profiling", "concurrency": 16})
+    assert one_run("aiperf", written(tmp_path, export)).concurrency is None
     with pytest.raises(CurveRefused, match="ended early"):
         read_foreign("aiperf", written(tmp_path, {**export, "is_complete": False}), Given())
 

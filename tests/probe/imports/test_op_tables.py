@@ -39,6 +39,12 @@ def test_what_the_tables_do_not_hold_is_refused() -> None:
         read_foreign("op-tables", shared("op-tables") / "h200_sxm", Given(model="DeepSeek-V3"))
 
 
+def test_a_floor_is_held_to_what_its_gpu_can_do() -> None:
+    """An H200 reads 4.8 TB and computes 989 T of 16-bit operations a second."""
+    device = composed("Qwen3-8B", "h200").device
+    assert (device.peak_bytes_per_second, device.peak_flops) == (4.8e12, 989e12)
+
+
 def test_a_floor_of_eight_bits_is_of_quantised_weights_and_cache() -> None:
     [found] = read_foreign("op-tables", shared("op-tables") / "h200_sxm", Given(model="Qwen3-8B", dtype="fp8"))
     assert (found.model.quantization, found.engine.kv_cache_dtype) == ("fp8", "fp8")
