@@ -77,7 +77,7 @@ def _model(config: Mapping[str, Any]) -> str | None:
 
 
 def _load(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What was sent while it measured: the profiling phase (nothing is known of several), in older versions the load generator's settings."""
+    """What was sent while it measured: the profiling phase, nothing of several; in older versions the load generator's settings."""
     phases = [one for one in config.get("phases") or [] if one.get("kind", "profiling") == "profiling"]
     if len(phases) > 1:
         return {}
