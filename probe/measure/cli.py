@@ -40,7 +40,11 @@ A grid file: {"batch": [1, 4, 16], "context": [64, 256, 1024], "ragged": [[4, 25
 @click.option("--target", default=0.05, show_default=True, type=_SHARE, help="Held-out error to stop at.")
 @click.option("--rounds", default=3, show_default=True, type=_COUNT, help="Interleaved rounds of each stage.")
 @click.option(
-    "--retries", default=2, show_default=True, type=click.IntRange(min=0), help="Of a contaminated visit, after its stage's others."
+    "--retries",
+    default=2,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Of a contaminated visit, after its stage's others.",
 )
 @click.option("--steps", default=9, show_default=True, type=_COUNT, help="Timed steps a visit, an odd number.")
 @click.option("--warm-up", default=2, show_default=True, type=_COUNT, help="Untimed steps before them, each visit.")
