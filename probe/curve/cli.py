@@ -212,6 +212,8 @@ def served(runs: str, curve: str, api: str | None, key: str | None, gpu_price: f
     click.echo(f"{result.result_id} beside {other.result_id}")
     print_beside(rows)
     click.echo(f"note: {gap_note(rows)}")
+    if document.floor and price is not None:
+        click.echo("note: prefill is a floor's, so input's part of the bill is rather too low and output's too high")
 
 
 @curve.command(epilog=_epilog("tokencogs curve schema > result.schema.json"))

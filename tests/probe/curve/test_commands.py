@@ -102,6 +102,7 @@ def test_published_costs_of_llama_on_h100_and_the_gap_at_saturation(tmp_path: Pa
     first, *_, last = [line.split() for line in shown.splitlines() if line.startswith(" ")]
     assert (first[3], first[4]) == ("92%", "7.5991")
     assert (last[3], last[4]) == ("40%", "0.3108")
+    assert "note: prefill is a floor's, so input's part of the bill is rather too low" in shown
 
 
 def test_ratios_beyond_what_one_of_both_measured_are_marked(tmp_path: Path) -> None:
