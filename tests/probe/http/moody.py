@@ -17,14 +17,18 @@ Answer = Callable[[int], tuple[int, int]]
 
 @contextmanager
 def moody(answer: Answer) -> Iterator[str]:
-    """Its URL. `answer` gives (status, tokens that come) for the number of a completion, from 0; status 0 hangs up."""
-    numbers = count()
+    """Its URL. `answer` gives (status, tokens that come) for the number of a completion, from 0; after
+    status 0 it hangs up on everybody."""
+    numbers, dead = count(), threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
+            if dead.is_set():
+                self.close_connection = True
+                return
             found: dict[str, Any] = {"/v1/models": MODELS, "/version": {"version": "1"}, "/health": {}}
             self._whole(200 if self.path in found else 404, found.get(self.path, {}))
 
@@ -32,6 +36,7 @@ def moody(answer: Answer) -> Iterator[str]:
             self.rfile.read(int(self.headers["Content-Length"]))
             status, tokens = answer(next(numbers))
             if not status:
+                dead.set()
                 self.close_connection = True
             elif status != 200:
                 self._whole(status, {"error": {"message": "the engine has failed"}})
