@@ -49,8 +49,10 @@ def pace_of(rig: Rig) -> Pace | None:
 
 
 def real_of(threads: int) -> Real:
-    """The wall's seconds. On one thread those less what it waited for its processor: they stand still while others have that."""
-    return time.perf_counter if threads != 1 else lambda: time.perf_counter() - watch.thread_waited()
+    """The wall's seconds, less what the threads of this process waited for a processor: they stand still while others have it. A step of
+    several threads lasts as much longer as one of them waits, since the others wait for it; where two wait at once, that counts twice."""
+    waiting = watch.thread_waited if threads == 1 else watch.Waiting()
+    return lambda: time.perf_counter() - waiting()
 
 
 def products() -> Callable[[], Tensor]:

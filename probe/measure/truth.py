@@ -146,14 +146,13 @@ def with_replay(
 def _quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int, start: Callable[[], Clock]) -> tuple[Served, str]:
     """The first replay that nothing disturbed, else the last one; and what a reader must know of it."""
     for attempt in range(_ATTEMPTS):
-        begin, waited, mine, clock = watch.read(), watch.waited(), watch.thread_waited(), start()
+        begin, waited, clock = watch.read(), watch.waited(), start()
         served = replay(rig.engine, arrivals, seed + attempt, clock)
-        waited, mine = watch.waited() - waited, watch.thread_waited() - mine
+        waited = watch.waited() - waited
         noisy = watch.contaminated(begin, watch.read()) or waited > watch.QUIET_SHARE * served.busy_seconds
         if not noisy:
             return served, clock.said()
-    stood = f", its clock stood still for {mine:.2g} s" if rig.threads == 1 else ""
-    return served, f"{clock.said()}; others used the machine meanwhile{stood}"
+    return served, f"{clock.said()}; others used the machine meanwhile, its clock stood still for {waited:.2g} s"
 
 
 def _lengths(rig: Rig) -> Lengths:

@@ -18,7 +18,7 @@ from probe.engine.native.pool import Kernel, scratch
 
 WIDTH = 32
 """bf16 in a register: what a head's width (for `decode`), half of it (`turn_and_write`), a token's (`norm_of_sum`) is a multiple of."""
-_SUMS = 256
+_SUMS = 16 * pool.MOST_ROWS
 _UNIT = 1e-12
 
 
@@ -65,7 +65,7 @@ _NORM, _TURN, _GATE = Kernel(_norm_of_sum), Kernel(_turn_and_write), Kernel(_gat
 def product(x: Tensor, weight: Tensor, bias: Tensor | None, *, gated: bool = False) -> Tensor:
     """x [T, in] by weight [out, in] and bias [out]: [T, out]; gated: silu of the first half times the second, [T, out / 2].
 
-    T is small (sums lie in 256 bytes a thread: at most 32), `in` a multiple of 64, `out` even.
+    T is at most `pool.MOST_ROWS`, `in` a multiple of 64, `out` even.
     """
     x, rows = x.contiguous(), len(weight)
     out = x.new_empty(len(x), rows // 2 if gated else rows)
@@ -78,6 +78,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None, *, gated: bool = Fal
         rows,
         _address(bias),
         scratch(_SUMS).data_ptr(),
+        _SUMS,
     )
     return out
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-MOST_ROWS = 8
+MOST_ROWS = 16
 """Of a product: with more tokens it is bound by arithmetic, which oneDNN does better."""
 ALONE = 8
 """Tokens whose small operations one thread does sooner than a second one is told."""

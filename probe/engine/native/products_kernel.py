@@ -1,7 +1,7 @@
 """How are few tokens multiplied by a weight as fast as memory gives it? Four of its rows at a time, each read once, in order.
 
 Sums of a token are the same however many tokens come with it: bf16 products, each row's in one register of float32. Numbers: x, weight,
-out, tokens, bytes of a row of x and of the weight, rows, bias (0: none), scratch.
+out, tokens, bytes of a row of x and of the weight, rows, bias (0: none), scratch, bytes of it a thread (16 a token).
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from probe.engine.native.lanes import (
     thread_number,
     zero,
 )
-
-SCRATCH = 256
-"""Bytes a thread: sums of four rows by token."""
 
 
 @jit
@@ -112,7 +109,7 @@ def _biased(n: Any, sums: Any, token: Any, which: Any, row: Any) -> Any:
 def product(n: Any) -> None:
     """out [tokens, rows]."""
     out, tokens, rows, half = n[2], n[3], n[5], n[5] // 2
-    sums, quarter = n[7] + thread_number() * SCRATCH, (half + 1) // 2
+    sums, quarter = n[7] + thread_number() * n[8], (half + 1) // 2
     for first in range(quarter * thread_number() // thread_count(), quarter * (thread_number() + 1) // thread_count()):
         _sums(n, first, sums)
         for which in range(2):
@@ -127,7 +124,7 @@ def product(n: Any) -> None:
 def gated_product(n: Any) -> None:
     """out [tokens, rows / 2]: silu of the upper half's rows times the lower half's."""
     out, tokens, half = n[2], n[3], n[5] // 2
-    sums, quarter = n[7] + thread_number() * SCRATCH, (half + 1) // 2
+    sums, quarter = n[7] + thread_number() * n[8], (half + 1) // 2
     for first in range(quarter * thread_number() // thread_count(), quarter * (thread_number() + 1) // thread_count()):
         _sums(n, first, sums)
         for which in range(2):

@@ -129,5 +129,5 @@ def test_a_curve_without_a_pace_is_replayed_in_real_time() -> None:
     pace = Pace(machine.work, machine.real)
     for clock in (clock_of(2, pace, None), clock_of(2, None, 1.0)):
         assert type(clock) is Clock
-        assert (clock.real, clock.said()) == (time.perf_counter, "")
+        assert clock.said() == ""
     assert isinstance(clock_of(2, pace, 1.0), PacedClock)

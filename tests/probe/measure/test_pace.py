@@ -24,7 +24,12 @@ def test_on_one_thread_seconds_stand_still_while_others_have_its_processor(monke
     monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
     monkeypatch.setattr(watch, "thread_waited", lambda: 30.0)
     assert real_of(1)() == 70.0
-    assert real_of(2) is time.perf_counter
+
+
+def test_on_several_threads_they_stand_still_while_any_of_them_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "perf_counter", lambda: 100.0)
+    monkeypatch.setattr(watch, "Waiting", lambda: lambda: 12.0)
+    assert real_of(2)() == 88.0
 
 
 def test_the_work_is_a_product_of_many_tokens_after_one_of_few() -> None:

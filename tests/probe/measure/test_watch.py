@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from probe.measure.watch import Reading, contaminated, others, parse_busy, read, waited
+from probe.measure.watch import Reading, Waiting, contaminated, others, parse_busy, read, waited
 
 STAT = "cpu  1000 20 300 9999 88 7 13 60 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n"
 
@@ -46,11 +46,13 @@ def test_waiting_for_a_processor_is_seen() -> None:
     os.sched_setaffinity(0, one)
     child = subprocess.Popen([sys.executable, "-c", spin])
     try:
-        before, begin = waited(), read()
+        kept = Waiting()
+        before, begin, first = waited(), read(), kept()
         end = time.monotonic() + 0.5
         while time.monotonic() < end:
             pass
         assert waited() - before > 0.1
+        assert kept() - first > 0.1
         assert read().own - begin.own < 0.45
     finally:
         os.sched_setaffinity(0, allowed)

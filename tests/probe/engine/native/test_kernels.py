@@ -34,14 +34,14 @@ def near(got: torch.Tensor, wanted: torch.Tensor) -> None:
     torch.testing.assert_close(got.float(), wanted, rtol=1.01 * HALF_STEP, atol=1e-3)
 
 
-@pytest.mark.parametrize("tokens", range(1, 9))
+@pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 6, 7, pool.MOST_ROWS])
 def test_a_product_is_rounded_once(tokens: int) -> None:
     x, w, b = drawn(tokens, 192), drawn(38, 192, seed=1), drawn(38, seed=2)
     near(calls.product(x, w, None), x.float() @ w.float().T)
     near(calls.product(x, w, b), x.float() @ w.float().T + b.float())
 
 
-@pytest.mark.parametrize("tokens", [1, 2, 8])
+@pytest.mark.parametrize("tokens", [1, 2, pool.MOST_ROWS])
 def test_a_gated_product_is_silu_of_the_first_half_times_the_second(tokens: int) -> None:
     x, w, b = drawn(tokens, 64), drawn(20, 64, seed=1), drawn(20, seed=2)
     gate, up = (x.float() @ w.float().T + b.float()).chunk(2, dim=-1)
