@@ -22,44 +22,9 @@ _SUMS = 16 * pool.MOST_ROWS
 _UNIT = 1e-12
 
 
-def _product() -> int:
-    from probe.engine.native import lanes, products_kernel  # noqa: PLC0415 (numba is an extra, and slow to import)
-
-    return lanes.compiled(products_kernel.product)
-
-
-def _gated_product() -> int:
-    from probe.engine.native import lanes, products_kernel  # noqa: PLC0415
-
-    return lanes.compiled(products_kernel.gated_product)
-
-
-def _decode() -> int:
-    from probe.engine.native import decode_kernel, lanes  # noqa: PLC0415
-
-    return lanes.compiled(decode_kernel.decode)
-
-
-def _norm_of_sum() -> int:
-    from probe.engine.native import lanes, pointwise_kernel  # noqa: PLC0415
-
-    return lanes.compiled(pointwise_kernel.norm_of_sum)
-
-
-def _turn_and_write() -> int:
-    from probe.engine.native import lanes, pointwise_kernel  # noqa: PLC0415
-
-    return lanes.compiled(pointwise_kernel.turn_and_write)
-
-
-def _gate() -> int:
-    from probe.engine.native import lanes, pointwise_kernel  # noqa: PLC0415
-
-    return lanes.compiled(pointwise_kernel.gate)
-
-
-_PRODUCT, _GATED, _DECODE = Kernel(_product), Kernel(_gated_product), Kernel(_decode)
-_NORM, _TURN, _GATE = Kernel(_norm_of_sum), Kernel(_turn_and_write), Kernel(_gate)
+_PRODUCT, _GATED = Kernel("products_kernel", "product"), Kernel("products_kernel", "gated_product")
+_DECODE = Kernel("decode_kernel", "decode")
+_NORM, _TURN, _GATE = (Kernel("pointwise_kernel", name) for name in ("norm_of_sum", "turn_and_write", "gate"))
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None, *, gated: bool = False) -> Tensor:
@@ -153,21 +118,13 @@ def decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec) 
     """query [b, H, width], one token a sequence: output [b, H, width] and log-sum-exp [b, H] in float32."""
     query = query.contiguous()
     out, lse = torch.empty_like(query), query.new_empty(len(query), spec.num_heads, dtype=torch.float32)
-    room = -(-spec.group_size * (4 * plan.most + 68) // 4096) * 4096
+    room = spec.group_size * (4 * plan.most + 68)  # of each head its sum, and its scores to the end of a register
     counter = torch.zeros(1, dtype=torch.int64)
     _DECODE(
         *(query.data_ptr(), 2 * query.stride(0), cache.keys, cache.values, cache.slot, cache.head),
         *(plan.tables.data_ptr(), plan.tables.shape[1], plan.lengths.data_ptr(), plan.firsts.data_ptr(), len(query)),
-        *(
-            spec.num_kv_heads,
-            spec.group_size,
-            spec.key_dim,
-            plan.block_size,
-            _bits(spec.scale),
-            out.data_ptr(),
-            lse.data_ptr(),
-        ),
-        *(scratch(room).data_ptr(), room, counter.data_ptr()),
+        *(spec.num_kv_heads, spec.group_size, spec.key_dim, plan.block_size, _bits(spec.scale)),
+        *(out.data_ptr(), lse.data_ptr(), scratch(room).data_ptr(), room, counter.data_ptr()),
     )
     return out, lse
 

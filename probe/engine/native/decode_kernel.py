@@ -19,29 +19,21 @@ from probe.engine.native.lanes import (
     dot,
     evens,
     exponential,
-    get_f32,
-    get_i64,
     jit,
     joined,
     larger,
     largest,
-    load,
-    load_f32,
     minus,
-    next_of,
     odds,
     plus,
-    put_f32,
-    put_totals,
     scaled,
     splat,
-    store,
-    store_f32,
     thread_number,
     times,
     total,
     zero,
 )
+from probe.engine.native.memory import get_f32, get_i64, load, load_f32, next_of, put_f32, put_totals, store, store_f32
 
 
 @jit

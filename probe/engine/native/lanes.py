@@ -99,22 +99,22 @@ thread_count = types.ExternalFunction("omp_get_num_threads", types.int32())
 _HAS_DOT = bool(llvm.get_host_cpu_features().get("avx512bf16"))
 
 
-def _splatted(builder: Any, value: Any, kind: Any) -> Any:
+def splatted(builder: Any, value: Any, kind: Any) -> Any:
     one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(I32, 0))
     return builder.shuffle_vector(one, one, ir.Constant(I16X, [0] * 16))
 
 
-def _words(number: int) -> Any:
+def every_word(number: int) -> Any:
     return ir.Constant(I16X, [number] * 16)
 
 
 def _low(builder: Any, words: Any) -> Any:
     """Elements 0, 2, 4 ... as float32."""
-    return builder.bitcast(builder.shl(words, _words(16)), F16X)
+    return builder.bitcast(builder.shl(words, every_word(16)), F16X)
 
 
 def _high(builder: Any, words: Any) -> Any:
-    return builder.bitcast(builder.and_(words, _words(0xFFFF0000)), F16X)
+    return builder.bitcast(builder.and_(words, every_word(0xFFFF0000)), F16X)
 
 
 def _fma(builder: Any, x: Any, y: Any, acc: Any) -> Any:
@@ -125,25 +125,6 @@ def _fma(builder: Any, x: Any, y: Any, acc: Any) -> Any:
 @intrinsic
 def zero(_context: Any) -> Any:
     return lanes(), lambda _c, _b, _s, _v: ir.Constant(F16X, None)
-
-
-@intrinsic
-def load(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        loaded = builder.load(builder.inttoptr(values[0], I16X.as_pointer()))
-        loaded.align = 2
-        return loaded
-
-    return pairs(types.int64), build
-
-
-@intrinsic
-def store(_context: Any, address: Any, vector: Any) -> Any:
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        builder.store(values[1], builder.inttoptr(values[0], I16X.as_pointer())).align = 2
-        return context.get_dummy_value()
-
-    return types.void(types.int64, pairs), build
 
 
 @intrinsic
@@ -178,7 +159,7 @@ def times(_context: Any, acc: Any, x: Any, factor: Any) -> Any:
     """acc + x factor, by one number."""
 
     def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        return _fma(builder, values[1], _splatted(builder, values[2], F16X), values[0])
+        return _fma(builder, values[1], splatted(builder, values[2], F16X), values[0])
 
     return lanes(lanes, lanes, types.float32), build
 
@@ -190,11 +171,11 @@ def joined(_context: Any, even: Any, odd: Any) -> Any:
     def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
         def rounded(value: Any) -> Any:
             word = builder.bitcast(value, I16X)
-            last = builder.and_(builder.lshr(word, _words(16)), _words(1))
-            return builder.add(builder.add(word, _words(0x7FFF)), last)
+            last = builder.and_(builder.lshr(word, every_word(16)), every_word(1))
+            return builder.add(builder.add(word, every_word(0x7FFF)), last)
 
-        low = builder.lshr(rounded(values[0]), _words(16))
-        return builder.or_(low, builder.and_(rounded(values[1]), _words(0xFFFF0000)))
+        low = builder.lshr(rounded(values[0]), every_word(16))
+        return builder.or_(low, builder.and_(rounded(values[1]), every_word(0xFFFF0000)))
 
     return pairs(lanes, lanes), build
 
@@ -237,85 +218,9 @@ def over(_context: Any, x: Any, y: Any) -> Any:
 @intrinsic
 def scaled(_context: Any, x: Any, factor: Any) -> Any:
     def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        return builder.fmul(values[0], _splatted(builder, values[1], F16X))
+        return builder.fmul(values[0], splatted(builder, values[1], F16X))
 
     return lanes(lanes, types.float32), build
-
-
-@intrinsic
-def put_totals(_context: Any, a: Any, b: Any, c: Any, d: Any, factor: Any, address: Any, row: Any) -> Any:
-    """The sums of four, times a factor, to an address and every `row` bytes behind it; together in half the shuffles of `total`."""
-
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        def folded(x: Any, y: Any, low: list[int], high: list[int]) -> Any:
-            halves = (builder.shuffle_vector(x, y, ir.Constant(I16X, picked)) for picked in (low, high))
-            return builder.fadd(*halves)
-
-        quarters = [[*range(at, at + 4), *range(at + 8, at + 12)] for at in (0, 4)]
-        eight = [*range(8), *range(16, 24)], [*range(8, 16), *range(24, 32)]
-        four = [[*part, *(16 + i for i in part)] for part in quarters]
-        x = folded(folded(values[0], values[1], *eight), folded(values[2], values[3], *eight), *four)
-        for swapped in (2, 1):
-            other = builder.shuffle_vector(x, x, ir.Constant(I16X, [i ^ swapped for i in range(16)]))
-            x = builder.fadd(x, other)
-        x = builder.fmul(x, _splatted(builder, values[4], F16X))
-        address = values[5]
-        for which in range(4):
-            place = builder.inttoptr(address, F32.as_pointer())
-            builder.store(builder.extract_element(x, ir.Constant(I32, 4 * which)), place)
-            address = builder.add(address, values[6])
-        return context.get_dummy_value()
-
-    return types.void(lanes, lanes, lanes, lanes, types.float32, types.int64, types.int64), build
-
-
-@intrinsic
-def get_bf16(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        half = builder.load(builder.inttoptr(values[0], I16.as_pointer()))
-        return builder.bitcast(builder.shl(builder.zext(half, I32), ir.Constant(I32, 16)), F32)
-
-    return types.float32(types.int64), build
-
-
-@intrinsic
-def put_bf16(_context: Any, address: Any, value: Any) -> Any:
-    """Rounded to nearest, ties to even."""
-
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        word = builder.bitcast(values[1], I32)
-        last = builder.and_(builder.lshr(word, ir.Constant(I32, 16)), ir.Constant(I32, 1))
-        word = builder.add(builder.add(word, ir.Constant(I32, 0x7FFF)), last)
-        half = builder.trunc(builder.lshr(word, ir.Constant(I32, 16)), I16)
-        builder.store(half, builder.inttoptr(values[0], I16.as_pointer()))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.float32), build
-
-
-@intrinsic
-def get_f32(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        return builder.load(builder.inttoptr(values[0], F32.as_pointer()))
-
-    return types.float32(types.int64), build
-
-
-@intrinsic
-def put_f32(_context: Any, address: Any, value: Any) -> Any:
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        builder.store(values[1], builder.inttoptr(values[0], F32.as_pointer()))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.float32), build
-
-
-@intrinsic
-def get_i64(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        return builder.load(builder.inttoptr(values[0], I64.as_pointer()))
-
-    return types.int64(types.int64), build
 
 
 @intrinsic
@@ -325,38 +230,8 @@ def as_f32(_context: Any, word: Any) -> Any:
 
 
 @intrinsic
-def next_of(_context: Any, address: Any) -> Any:
-    """The int64 at an address, which is one more afterwards, for whichever thread asks."""
-
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        counter = builder.inttoptr(values[0], I64.as_pointer())
-        return builder.atomic_rmw("add", counter, ir.Constant(I64, 1), "monotonic")
-
-    return types.int64(types.int64), build
-
-
-@intrinsic
-def load_f32(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        loaded = builder.load(builder.inttoptr(values[0], F16X.as_pointer()))
-        loaded.align = 4
-        return loaded
-
-    return lanes(types.int64), build
-
-
-@intrinsic
-def store_f32(_context: Any, address: Any, vector: Any) -> Any:
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        builder.store(values[1], builder.inttoptr(values[0], F16X.as_pointer())).align = 4
-        return context.get_dummy_value()
-
-    return types.void(types.int64, lanes), build
-
-
-@intrinsic
 def splat(_context: Any, value: Any) -> Any:
-    return lanes(types.float32), lambda _c, builder, _s, values: _splatted(builder, values[0], F16X)
+    return lanes(types.float32), lambda _c, builder, _s, values: splatted(builder, values[0], F16X)
 
 
 @intrinsic
@@ -391,12 +266,12 @@ def exponential(_context: Any, x: Any) -> Any:
         low = every(-87.0)
         x = builder.select(builder.fcmp_ordered(">", values[0], low), values[0], low)
         n = builder.fptosi(_fma(builder, x, every(_LOG2_E), every(127.5)), I16X)
-        whole = builder.sitofp(builder.sub(n, _words(127)), F16X)
+        whole = builder.sitofp(builder.sub(n, every_word(127)), F16X)
         f = _fma(builder, whole, every(-_LN_2[1]), _fma(builder, whole, every(-_LN_2[0]), x))
         p = every(_rounded(1 / 5040))
         for factor in (720, 120, 24, 6, 2, 1, 1):
             p = _fma(builder, p, f, every(_rounded(1 / factor)))
-        return builder.fmul(p, builder.bitcast(builder.shl(n, _words(23)), F16X))
+        return builder.fmul(p, builder.bitcast(builder.shl(n, every_word(23)), F16X))
 
     return lanes(lanes), build
 

@@ -15,11 +15,9 @@ from probe.engine.native.lanes import (
     dot,
     evens,
     exponential,
-    get_i64,
     jit,
     joined,
     larger,
-    load,
     minus,
     mul,
     odds,
@@ -27,12 +25,12 @@ from probe.engine.native.lanes import (
     plus,
     scaled,
     splat,
-    store,
     thread_count,
     thread_number,
     total,
     zero,
 )
+from probe.engine.native.memory import get_i64, load, store
 
 
 @jit

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import threading
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -20,8 +22,6 @@ MOST_ROWS = 16
 """Of a product: with more tokens it is bound by arithmetic, which oneDNN does better."""
 ALONE = 8
 """Tokens whose small operations one thread does sooner than a second one is told."""
-
-_MOST_NUMBERS = 24
 
 
 @cache
@@ -43,33 +43,45 @@ def takes(x: Tensor) -> bool:
 
 
 class Kernel:
-    """A kernel and the array of its numbers. `make` compiles it, at the first call, to an address."""
+    """A function of a module of this folder, compiled at its first call."""
 
-    def __init__(self, make: Callable[[], int]) -> None:
-        self._make = make
-        self._numbers = (ctypes.c_int64 * _MOST_NUMBERS)()
-        self._calls: tuple[Callable[[], object], Callable[[], object]] | None = None
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+        self._calls: tuple[Callable[[object], object], Callable[[object], object]] | None = None
 
     def __call__(self, *numbers: int, alone: bool = False) -> None:
-        """On all threads of torch, or `alone` on this one. Addresses must stay valid until the return, which is after the last thread's."""
-        self._numbers[: len(numbers)] = list(numbers)
-        calls = self._calls or self._made()
-        calls[alone]()
+        """On all threads of torch, or `alone` on this one. Addresses must stay valid until the return, which is after the last thread's.
 
-    def _made(self) -> tuple[Callable[[], object], Callable[[], object]]:
-        address, numbers, threads = self._make(), ctypes.addressof(self._numbers), library()
+        Each call has numbers of its own: the interpreter's lock is free meanwhile, and another engine may call the same kernel.
+        """
+        calls = self._calls or self._made()
+        calls[alone]((ctypes.c_int64 * len(numbers))(*numbers))
+
+    def _made(self) -> tuple[Callable[[object], object], Callable[[object], object]]:
+        # Imported when first needed: numba is slow to import, and not needed for what torch does.
+        lanes, kernels = (import_module(f"{__package__}.{name}") for name in ("lanes", self._module))
+        address, threads = lanes.compiled(getattr(kernels, self._name)), library()
         assert threads is not None
         parallel, single = threads.GOMP_parallel, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
         parallel.argtypes, parallel.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
         most = os.cpu_count() or 1
         self._calls = (
-            lambda: parallel(address, numbers, min(torch.get_num_threads(), most), 0),
-            lambda: single(numbers),
+            lambda numbers: parallel(address, numbers, min(torch.get_num_threads(), most), 0),
+            single,
         )
         return self._calls
 
 
-@cache
+class _Room(threading.local):
+    held: Tensor | None = None
+
+
+_room = _Room()
+
+
 def scratch(bytes_a_thread: int) -> Tensor:
-    """Room of so many bytes for each thread, kept."""
-    return torch.empty((os.cpu_count() or 1) * bytes_a_thread, dtype=torch.uint8)
+    """At least so many bytes for each of torch's threads; the calling thread's own, kept until larger ones are asked for."""
+    size = (os.cpu_count() or 1) * bytes_a_thread
+    if _room.held is None or len(_room.held) < size:
+        _room.held = torch.empty(2 * size, dtype=torch.uint8)
+    return _room.held

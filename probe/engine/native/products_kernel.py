@@ -11,19 +11,8 @@ from typing import Any
 
 import numba
 
-from probe.engine.native.lanes import (
-    BYTES,
-    dot,
-    get_bf16,
-    get_f32,
-    jit,
-    load,
-    put_bf16,
-    put_totals,
-    thread_count,
-    thread_number,
-    zero,
-)
+from probe.engine.native.lanes import BYTES, dot, jit, thread_count, thread_number, zero
+from probe.engine.native.memory import get_bf16, get_f32, load, put_bf16, put_totals
 
 
 @jit

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,26 @@ def test_one_thread_and_two_give_the_same_bits() -> None:
         found.append(calls.product(x, w, None))
     torch.set_num_threads(threads)
     assert torch.equal(*found)
+
+
+def test_two_engines_of_one_process_do_not_get_each_other_s_numbers() -> None:
+    """The interpreter's lock is free while a kernel runs."""
+    inputs = [(drawn(2, 512, seed=seed), drawn(4096, 512, seed=seed + 9)) for seed in range(2)]
+    wanted = [calls.product(x, w, None) for x, w in inputs]
+
+    def repeated(which: int) -> bool:
+        return all(torch.equal(calls.product(*inputs[which], None), wanted[which]) for _ in range(200))
+
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(repeated, range(2))) == [True, True]
+
+
+def test_room_for_scores_is_replaced_by_larger_room_and_not_kept_beside_it() -> None:
+    small = pool.scratch(1000)
+    assert pool.scratch(900) is small
+    large = pool.scratch(len(small))
+    assert len(large) >= len(small) * (os.cpu_count() or 1)
+    assert pool.scratch(1000) is large
 
 
 def test_columns_of_a_view_are_read_as_the_view_has_them() -> None:
