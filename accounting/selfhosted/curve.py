@@ -69,7 +69,7 @@ class Answer:
         step_seconds: one step of the batch; also the time between tokens (ITL).
         tokens_per_second: output of the whole batch.
         ttft_seconds: prefill of the context beside batch - 1 decoding sequences, without queueing; NaN where the form can't say.
-        extrapolated: beyond the measured range.
+        extrapolated: beyond the measured range, or where a table has a batch that no run had at that context.
     """
 
     step_seconds: Floats
@@ -120,6 +120,10 @@ class StepCurve:
     def moe(self) -> bool:
         """Whether experts are a part of the step."""
         return self.e > 0
+
+    def measured_batches(self, context: float) -> Range:
+        """Smallest and largest batch that were measured."""
+        return self.domain.batch
 
     def coverage(self, tokens: Floats) -> Floats:
         """Expected experts that `tokens` of a step touch, E*(1 - (1 - k/E)^T); 0 for dense models."""
@@ -179,6 +183,16 @@ class TableCurve:
     c: float = 0.0
     r: float = 0.0
 
+    def measured_batches(self, context: float) -> Range:
+        """Smallest and largest batch that runs had at that context; none had one where the first is above the second."""
+        low, high = self.steps.batches_at(np.asarray(context, np.float64))
+        return float(low), float(high)
+
+    def unmeasured(self, batch: Floats, context: Floats) -> Bools:
+        """Where no run of so many sequences at such a context was served: the step is taken from runs of other batches."""
+        low, high = self.steps.batches_at(context)
+        return np.asarray((batch < low) | (batch > high))
+
     def coverage(self, tokens: Floats) -> Floats:
         """Experts are inside the served step."""
         return np.zeros(np.shape(tokens))
@@ -199,9 +213,13 @@ class TableCurve:
     def answer(self, batch: Any, context: Any, outside: Outside = "refuse", token_budget: int | None = None) -> Answer:
         """Step, throughput and first token at (batch, context), between the served points."""
         b, s, beyond = _points(self.domain, batch, context, outside)
+        hole = self.unmeasured(b, s)
+        if outside == "refuse" and bool(hole.any()):
+            at = ", ".join(f"{one:g}" for one in s[hole])
+            raise InvalidInput("batch", b[hole].tolist(), f"no run had it at context {at}")
         step = self.steps.at(b, s)
         first = np.full_like(step, np.nan) if self.first_token is None else self.first_token.at(b, s)
-        return Answer(step, b / step, first, beyond)
+        return Answer(step, b / step, first, beyond | hole)
 
 
 Curve = StepCurve | TableCurve
@@ -218,7 +236,7 @@ def best_batch(
 
     A target of first token can't be held by a table that did not measure it: that is refused.
     """
-    low, high = curve.domain.batch
+    low, high = curve.measured_batches(context)
     if curve.memory is not None:
         high = min(high, curve.memory.achievable_batch(context))
     batches = np.arange(np.ceil(low), np.floor(high) + 1)

@@ -29,11 +29,12 @@ class _Struct(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class GridFile(_Struct):
-    """values[b][s] over batch[b] and context[s]."""
+    """values[b][s] over batch[b] and context[s]; measured[b][s]: which of them were, all where it is missing."""
 
     batch: list[float]
     context: list[float]
     values: list[list[Number]]
+    measured: list[list[bool]] | None = None
 
 
 class DomainFile(_Struct):
@@ -159,14 +160,17 @@ def _dated(measured_at: str) -> None:
 
 
 def _grid(file: GridFile) -> Grid:
-    if len({len(row) for row in file.values}) > 1:
-        raise InvalidInput("grid.values", [len(row) for row in file.values], "rows of one length are expected")
+    for name, rows in (("values", file.values), ("measured", file.measured or [])):
+        if len({len(row) for row in rows}) > 1:
+            raise InvalidInput(f"grid.{name}", [len(row) for row in rows], "rows of one length are expected")
     values = np.array([[float(value) for value in row] for row in file.values], np.float64)
-    return Grid(np.array(file.batch, np.float64), np.array(file.context, np.float64), values)
+    known = None if file.measured is None else np.array(file.measured, np.bool_)
+    return Grid(np.array(file.batch, np.float64), np.array(file.context, np.float64), values, known)
 
 
 def _grid_file(grid: Grid) -> dict[str, Any]:
-    return {"batch": grid.batch.tolist(), "context": grid.context.tolist(), "values": grid.values.tolist()}
+    plain = {"batch": grid.batch.tolist(), "context": grid.context.tolist(), "values": grid.values.tolist()}
+    return plain if grid.measured is None else plain | {"measured": grid.measured.tolist()}
 
 
 def _memory(file: MemoryFile) -> Memory:

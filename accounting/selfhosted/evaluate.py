@@ -39,7 +39,7 @@ class Cell:
         ttft_seconds: prefill of the context beside batch - 1 decoding sequences, without queueing; None where the form can't say.
         measured_tokens_per_second: of the point measured there; None where none was.
         fits: whether so many sequences of that length fit into the cache; None where the curve states no memory.
-        extrapolated: beyond the measured range.
+        extrapolated: beyond the measured range, or where a table has a batch that no run had at that context.
     """
 
     batch: int
@@ -128,7 +128,7 @@ def _nodes(grid: Grid, seconds: Any) -> dict[tuple[int, int], float]:
         (int(batch), int(context)): float(batch / steps[row, column])
         for row, batch in enumerate(grid.batch)
         for column, context in enumerate(grid.context)
-        if batch == int(batch) and context == int(context)
+        if batch == int(batch) and context == int(context) and (grid.measured is None or grid.measured[row, column])
     }
 
 

@@ -124,12 +124,13 @@ def operating_point(curve: Curve, pool: Pool, workload: Workload, targets: Targe
     among short ones may still preempt.
     """
     workload = workload.thinned()
-    bounds = {"max_batch": pool.max_batch, "measured_range": int(curve.domain.batch[1])}
+    low, high = curve.measured_batches(workload.held_tokens)
+    bounds = {"max_batch": pool.max_batch, "measured_range": int(high)}
     room = kv_room(curve, pool, workload)
     if room is not None:
         bounds["kv"] = room
     most, limit = min((value, name) for name, value in bounds.items())
-    least = max(1, int(np.ceil(curve.domain.batch[0])))
+    least = max(1, int(np.ceil(low)))
     known: dict[int, Steady] = {}
 
     def at(batch: int) -> Steady:

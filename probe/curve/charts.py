@@ -35,12 +35,20 @@ class Drawn:
         return f"{self.name} {what}".strip()
 
 
+def _lines(figure: Any, x: Floats, y: Floats, beyond: np.ndarray, name: str, dash: str, cell: Cell) -> None:
+    """One line, and where no run was near another that is dotted and says so."""
+    figure.add_scatter(x=x, y=np.where(beyond, np.nan, y), name=name, line={"dash": dash}, **cell)
+    if beyond.any():
+        far = np.where(beyond, y, np.nan)
+        figure.add_scatter(x=x, y=far, name=f"{name}, not measured", mode="lines+markers", line={"dash": "dot"}, **cell)
+
+
 def throughput(figure: Any, one: Drawn, cell: Cell) -> None:
     """Output tokens a second over batch, a line a context; served runs as they were."""
     for context in one.contexts:
         found = one.curve.answer(one.batches, float(context), "flag")
-        line = {"dash": one.dash}
-        figure.add_scatter(x=one.batches, y=found.throughput, name=one.called(f"context {context}"), line=line, **cell)
+        name = one.called(f"context {context}")
+        _lines(figure, one.batches, found.throughput, found.extrapolated, name, one.dash, cell)
     runs = [(place(run, sessions(one.result.served)), run.output_tokens_per_second) for run in one.result.served]
     placed = [(at[0], pace) for at, pace in runs if at and pace]
     if placed:
@@ -58,9 +66,9 @@ def cost(figure: Any, one: Drawn, cell: Cell) -> None:
         return
     for batch in one.batches[:: max(1, len(one.batches) // 4)]:
         found = one.curve.answer(batch, np.array(one.contexts, float), "flag")
-        dollars = [per_million(one.gpu_hour, one.result.device.count, pace) for pace in found.throughput]
-        name, line = one.called(f"batch {batch:g}"), {"dash": one.dash}
-        figure.add_scatter(x=one.contexts, y=dollars, name=name, line=line, **cell)
+        dollars = np.array([per_million(one.gpu_hour, one.result.device.count, pace) for pace in found.throughput])
+        name = one.called(f"batch {batch:g}")
+        _lines(figure, np.array(one.contexts, float), dollars, found.extrapolated, name, one.dash, cell)
 
 
 def residuals(figure: Any, one: Drawn, cell: Cell) -> None:
@@ -84,19 +92,21 @@ def pace(figure: Any, one: Drawn, cell: Cell) -> None:
     """What a user waits for a token against what all get, by context."""
     for context in one.contexts:
         found = one.curve.answer(one.batches, float(context), "flag")
-        name, line = one.called(f"context {context}"), {"dash": one.dash}
-        figure.add_scatter(x=found.throughput, y=found.step * 1e3, name=name, line=line, **cell)
+        name = one.called(f"context {context}")
+        _lines(figure, found.throughput, found.step * 1e3, found.extrapolated, name, one.dash, cell)
     figure.update_xaxes(title="output tokens a second", type="log", **cell)
     figure.update_yaxes(title="milliseconds a token", **cell)
 
 
 def best(figure: Any, one: Drawn, cell: Cell) -> None:
-    """Tokens a second and GPU over tokens a second and user: batches that no other beats in both, the beaten ones as crosses."""
+    """Tokens a second and GPU over tokens a second and user: batches that no other beats in both, the beaten ones as crosses; measured
+    ones alone."""
     gpus = one.result.device.count
     for context in one.contexts:
         found = one.curve.answer(one.batches, float(context), "flag")
-        kept = frontier(found.step, found.throughput)
-        user, each = 1 / found.step, found.throughput / gpus
+        step, total = found.step[~found.extrapolated], found.throughput[~found.extrapolated]
+        kept = frontier(step, total)
+        user, each = 1 / step, total / gpus
         line, name = {"dash": one.dash}, one.called(f"frontier {context}")
         figure.add_scatter(x=user[kept], y=each[kept], mode="lines+markers", name=name, line=line, **cell)
         if not kept.all():

@@ -156,7 +156,9 @@ def show(
     if context is not None:
         best, room = best_batch(document, context, ttft, itl), achievable_batch(document, context)
         fits = "cache not stated" if room is None else f"{room} fit the cache"
-        click.echo(f"best batch at {context}: {'none holds the targets' if best is None else best} ({fits})")
+        low, high = document.file["domain"]["context"]
+        beyond = "" if low <= context <= high else "  extrapolated"
+        click.echo(f"best batch at {context}: {'none holds the targets' if best is None else best} ({fits}){beyond}")
     print_notes(result)
     _write_html([(result, document)], html, gpu_price)
 

@@ -26,7 +26,7 @@ class Answer:
     step: seconds of a decode step, which is also the time between tokens (ITL) while nobody prefills.
     throughput: output tokens a second of the whole batch.
     ttft: seconds to the first token beside batch - 1 decoding sequences, without queueing; NaN where the form can't say.
-    extrapolated: beyond the measured range.
+    extrapolated: beyond the measured range, or where a table has a batch that no run had at that context.
     """
 
     step: Floats
@@ -94,6 +94,7 @@ class CurveDocument:
         beyond = self._outside("batch", b, outside) | self._outside("context", s, outside)
         if self.terms is None:
             assert self.steps is not None
+            beyond = beyond | self._unmeasured(self.steps, b, s, outside)
             step = self.steps.at(b, s)
             first = np.full_like(step, np.nan) if self.first_token is None else self.first_token.at(b, s)
             return Answer(step, b / step, first, beyond)
@@ -102,6 +103,24 @@ class CurveDocument:
         if self.residual is not None:
             step = step * self.residual.at(b, s)
         return Answer(step, b / step, self._ttft(self.terms, b, s, token_budget), beyond)
+
+    def measured_batches(self, context: float) -> tuple[float, float]:
+        """Smallest and largest batch measured; of a table at that context, where no batch was if the first is above the second."""
+        if self.terms is None and self.steps is not None:
+            low, high = self.steps.batches_at(np.asarray(context, np.float64))
+            return float(low), float(high)
+        low, high = self.file["domain"]["batch"]
+        return float(low), float(high)
+
+    def _unmeasured(self, steps: Grid, b: Floats, s: Floats, outside: Outside) -> np.ndarray:
+        """Where no run of so many sequences at such a context was served, though the table has batch and context apart."""
+        low, high = steps.batches_at(s)
+        hole = (b < low) | (b > high)
+        if outside == "refuse" and bool(hole.any()):
+            raise CurveRefused(
+                "batch", b[hole].tolist(), f"no run had it at context {', '.join(f'{one:g}' for one in s[hole])}"
+            )
+        return np.asarray(hole)
 
     def _ttft(self, terms: Terms, b: Floats, s: Floats, token_budget: int | None) -> Floats:
         chunk = s if token_budget is None else np.maximum(token_budget - (b - 1), 1.0)

@@ -29,7 +29,7 @@ def best_batch(
     token_budget: int | None = None,
 ) -> int | None:
     """Seconds for the targets; None where no measured batch holds them. Raises CurveRefused for a TTFT that was not measured."""
-    low, high = curve.file["domain"]["batch"]
+    low, high = curve.measured_batches(context)
     room = achievable_batch(curve, context)
     high = high if room is None else min(high, room)
     batches = np.arange(np.ceil(low), np.floor(high) + 1)

@@ -139,12 +139,14 @@ def _of(rows: Sequence[Row], batch: float, context: float, column: int) -> float
 
 
 def _grid(cells: dict[tuple[float, float], float], saturated: bool = False) -> Grid:
-    """Cells not measured take the value of the same context at the nearest measured batches, straight between them. `saturated`: beyond
-    the largest one it grows with the batch, so that no throughput appears that nobody measured."""
+    """Cells not measured are marked, and take the value of the same context at the nearest measured batches, straight between them.
+    `saturated`: beyond the largest one it grows with the batch, so that no throughput appears that nobody measured."""
     batches, contexts = (sorted({key[axis] for key in cells}) for axis in (0, 1))
     columns = []
     for context in contexts:
         at = [b for b in batches if (b, context) in cells]
         column = np.interp(batches, at, [cells[b, context] for b in at])
         columns.append(column * np.maximum(np.array(batches) / at[-1], 1.0) if saturated else column)
-    return Grid(np.array(batches, float), np.array(contexts, float), np.column_stack(columns))
+    known = np.array([[(batch, context) in cells for context in contexts] for batch in batches])
+    values = np.column_stack(columns)
+    return Grid(np.array(batches, float), np.array(contexts, float), values, None if known.all() else known)

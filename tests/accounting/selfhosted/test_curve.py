@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,24 @@ def test_a_table_answers_between_its_points() -> None:
     found = TABLE.answer([1, 2, 4], [100, 150, 200])
     assert found.step_seconds == pytest.approx([0.01, 0.025, 0.05], rel=1e-12)
     assert np.isnan(found.ttft_seconds).all()
+
+
+def test_a_batch_that_a_table_has_at_another_context_only_is_refused_or_flagged() -> None:
+    """At 100 tokens 1 to 4 were served, at 200 only 1: between the two a batch needs both."""
+    known = np.array([[True, True], [True, False]])
+    table = replace(TABLE, steps=replace(TABLE.steps, measured=known))
+    points = [4, 4, 1, 4], [100, 200, 200, 101]
+    assert table.answer(*points, "flag").extrapolated.tolist() == [False, True, False, True]
+    with pytest.raises(InvalidInput, match=r"batch=\[4\.0, 4\.0\]: no run had it at context 200, 101"):
+        table.answer(*points)
+    assert [table.measured_batches(context) for context in (100, 150, 200)] == [(1, 4), (1, 1), (1, 1)]
+    assert (best_batch(TABLE, 200), best_batch(table, 200)) == (4, 1)
+    assert load_curve(dump_curve(table)).answer(*points, "flag").extrapolated.tolist() == [False, True, False, True]
+
+
+def test_a_context_of_a_table_at_which_nothing_was_measured_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"grid\.measured='context 200': no batch was measured there"):
+        replace(TABLE.steps, measured=np.array([[True, False], [True, False]]))
 
 
 def test_the_best_batch_holds_its_targets() -> None:

@@ -97,6 +97,15 @@ def test_a_table_has_its_served_points_and_no_first_token_that_it_did_not_measur
     assert found[8, 1000].ttft_seconds is None
 
 
+def test_a_cell_of_a_table_that_no_run_covered_is_marked_and_has_nothing_measured() -> None:
+    steps = {"batch": [1, 8], "context": [100, 1000], "values": [[0.01, 0.02], [0.02, 0.16]]}
+    steps["measured"] = [[True, True], [True, False]]
+    table = {name: value for name, value in STEP.items() if name != "parameters"} | {"form": "table", "steps": steps}
+    found = cells(table)
+    assert (found[8, 1000].extrapolated, found[8, 1000].measured_tokens_per_second) == (True, None)
+    assert (found[8, 100].extrapolated, found[8, 100].measured_tokens_per_second) == (False, 400.0)
+
+
 def test_a_batch_that_does_not_fit_the_cache_says_so() -> None:
     # 1 layer x 10 bytes x 100 tokens in blocks of 10 = 1,000 bytes a sequence: 4 fit into 4,999.
     memory = {"kv_bytes": 4999, "block_size": 10, "groups": [{"layers": 1, "bytes_per_token": 10}]}

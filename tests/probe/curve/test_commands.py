@@ -68,6 +68,20 @@ def test_a_table_shows_every_load_that_was_served_so_that_a_fall_is_seen(tmp_pat
     assert "     6      100     75.00       80.0         -   12.5000" in shown
 
 
+def test_a_cell_that_no_run_covered_is_marked_and_is_no_best_batch(tmp_path: Path) -> None:
+    """2 and 8 users at 100 tokens, 2 at 400: 8 at 400 was never served."""
+    served = [
+        Served(input_tokens=context - 10, output_tokens=20, concurrency=users, tpot_median=0.01)
+        for users, context in ((2, 100), (8, 100), (2, 400))
+    ]
+    code, shown = run(tmp_path, "show", result("holes", served=served))
+    assert code == 0, shown
+    cells = [
+        (line.split()[:2], line.endswith("extrapolated")) for line in shown.splitlines() if line.startswith("     ")
+    ]
+    assert cells == [(["2", "100"], False), (["8", "100"], False), (["2", "400"], False), (["8", "400"], True)]
+
+
 def test_runs_of_which_no_curve_can_be_made_still_show_what_is_known(tmp_path: Path) -> None:
     code, shown = run(tmp_path, "show", result("one", served=[BUSY]))
     assert code == 0

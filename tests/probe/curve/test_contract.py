@@ -27,6 +27,11 @@ def curve_file(rng: np.random.Generator, form: str) -> dict[str, Any]:
         "measured_at": "2026-11-01",
         "domain": {"batch": [1, 64], "context": [16, 131_072]},
     }
+    if form == "holes":
+        values = rng.uniform(0.8, 1.3, (4, 4)) < 1.1
+        values[1] = True
+        holes = grid | {"measured": values.tolist()}
+        return file | {"form": "table", "steps": holes, "first_token": holes}
     if form == "table":
         return file | {"steps": grid, "first_token": grid}
     names = ("t_0", "a", "c", "d", "f", "r", "e")
@@ -48,6 +53,19 @@ def test_probe_and_accounting_agree_on_random_points(form: str, budget: int | No
         np.testing.assert_allclose(ours.step, theirs.step_seconds, rtol=1e-12)
         np.testing.assert_allclose(ours.throughput, theirs.tokens_per_second, rtol=1e-12)
         np.testing.assert_allclose(ours.ttft, theirs.ttft_seconds, rtol=1e-12)
+
+
+def test_both_flag_the_same_points_of_a_table_with_holes() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(10):
+        file = curve_file(rng, "holes")
+        batch, context = rng.integers(1, 80, 100), np.exp(rng.uniform(np.log(16), np.log(200_000), 100))
+        context[:50] = rng.choice(CONTEXTS, 50)
+        ours = CurveDocument.of(file).answer(batch, context, "flag")
+        theirs = load_curve(json.dumps(file)).answer(batch, context, "flag")
+        assert ours.extrapolated.tolist() == theirs.extrapolated.tolist()
+        assert 0 < int(ours.extrapolated.sum()) < 100
+        assert CurveDocument.of(json.loads(dump_curve(load_curve(json.dumps(file))))).steps is not None
 
 
 def test_a_file_that_accounting_wrote_is_read_by_the_probe() -> None:

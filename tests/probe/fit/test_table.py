@@ -37,6 +37,8 @@ def test_a_batch_that_a_context_never_had_brings_no_throughput() -> None:
     """At 4,050 tokens only 2 decoded at once, 100 tokens a second: 12 take six times as long."""
     found = fit_table([run(8, 0.015, 400), run(16, 0.02, 600), run(4, 0.02, 100, 4050)])
     assert float(found.steps.at(np.float64(12), np.float64(4050))) == pytest.approx(0.12)
+    assert found.steps.measured is not None
+    assert found.steps.measured.tolist() == [[False, True], [True, False], [True, False]]
     assert "largest batch measured: 2 at 4050; beyond it throughput is taken not to rise" in found.report.notes
 
 
