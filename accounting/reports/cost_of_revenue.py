@@ -57,7 +57,7 @@ def cost_of_revenue(engine: Engine, context: TenantContext, query: ReportQuery) 
         # The groups fit in memory; the planner expects far more of them and would sort on disk.
         connection.execute(text("SET LOCAL work_mem = '64MB'"))
         policy = read_policy(connection)
-        parts = slices(query, grain, policy.starts)
+        parts = slices(query, grain, policy.starts, context.reporting_tz)
         sums = CostSums(connection, context, query)
         if query.currency is None:
             found, converter = sums.as_booked(parts), None
@@ -156,7 +156,7 @@ def _total(
         if row.billing_currency != currency:
             continue
         part = parts[row.slice - 1]
-        line = policy.line(row.purpose, part.day)
+        line = policy.line(row.purpose, part.policy_day)
         key = (line, *(getattr(row, name) for name in dimensions))
         for cells in (details[key], subtotals[line], total):
             cells.add(part.label, row)

@@ -212,8 +212,8 @@ class _Table:
         heading: Row = {"billing_currency": currency, name: None}
         return [
             Node(_row("total", currency, name, None, every), tuple(children)),
-            Node({"row": "total_free_tier_out", **heading, **facing.row(facing.free)}),
-            Node({"row": "total_by_policy", **heading, **facing.row(facing.off)}),
+            Node({"row": "total_free_tier_out", **heading, **facing.free_tier_out().row()}),
+            Node({"row": "total_by_policy", **heading, **every.by_policy().row()}),
         ]
 
 

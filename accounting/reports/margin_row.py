@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -32,20 +33,22 @@ MONEY = (
 )
 
 
+Part = tuple[str, bool, bool]
+
+
 class MarginSums:
     """Sums of one line, one currency.
 
     Attributes:
         revenue: by column of REVENUE; fees: whole numbers of 10^-18 currency units.
-        parts: sums of ledger lines by component.
-        free, off: the same of purposes free and trial, and of what the purpose policy puts on another line than cost of revenue.
+        parts: (component, whether of purposes free and trial, whether the purpose policy counts it as cost of revenue) -> sums of
+            such ledger lines.
     """
 
     def __init__(self) -> None:
         self.revenue = dict.fromkeys(REVENUE, 0)
         self.fees = 0
-        self.parts = {name: Sums(COST) for name in COMPONENTS}
-        self.free, self.off = ({name: Sums(COST) for name in COMPONENTS} for _ in range(2))
+        self.parts: defaultdict[Part, Sums] = defaultdict(_no_sums)
 
     def earn(self, one: Earning, amount: int | None = None) -> None:
         """Adds revenue, or a payment fee, or `amount` of it."""
@@ -57,20 +60,23 @@ class MarginSums:
 
     def spend(self, row: Any, on_statement: bool) -> None:
         """Adds one aggregated row of the ledger."""
-        self.parts[row.component].add(row)
-        if row.purpose in FREE_TIER:
-            self.free[row.component].add(row)
-        if not on_statement:
-            self.off[row.component].add(row)
+        self.parts[row.component, row.purpose in FREE_TIER, on_statement].add(row)
 
     def merge(self, other: MarginSums) -> None:
         """Adds another line of the same currency."""
         for name in REVENUE:
             self.revenue[name] += other.revenue[name]
         self.fees += other.fees
-        for name in COMPONENTS:
-            for own, others in ((self.parts, other.parts), (self.free, other.free), (self.off, other.off)):
-                own[name].merge(others[name])
+        for part, sums in other.parts.items():
+            self.parts[part].merge(sums)
+
+    def free_tier_out(self) -> MarginSums:
+        """The same without what purposes free and trial used and cost."""
+        return self._keeping(lambda part: not part[1])
+
+    def by_policy(self) -> MarginSums:
+        """The same without what the purpose policy puts on another line than cost of revenue."""
+        return self._keeping(lambda part: part[2])
 
     @property
     def net(self) -> int:
@@ -84,16 +90,13 @@ class MarginSums:
 
     def cost(self) -> Decimal | None:
         """Usage cost of all components; None where there is usage and none of it is priced."""
-        return _together(self.parts).cost("effective_cost")
+        return self._together(lambda _: True).cost("effective_cost")
 
-    def row(self, left_out: Mapping[str, Sums] | None = None) -> Row:
-        """The columns of MONEY. `left_out`: sums by component that are not to count as cost."""
-        every = _together(self.parts)
+    def row(self) -> Row:
+        """The columns of MONEY."""
+        every = self._together(lambda _: True)
         known = every.cost("effective_cost") is not None
-        costs = {f"{name}_cost": self.parts[name].costs["effective_cost"] if known else None for name in COMPONENTS}
-        for name, sums in (left_out or {}).items():
-            cost = costs[f"{name}_cost"]
-            costs[f"{name}_cost"] = None if cost is None else minus(cost, sums.costs["effective_cost"])
+        costs = {f"{name}_cost": self._of(name) if known else None for name in COMPONENTS}
         net, fees = from_stored(self.net), from_stored(self.fees)
         gross = _less(net, [*costs.values(), fees])
         contribution = _less(net, [*(costs[name] for name in COSTS[:-1]), fees])
@@ -106,10 +109,27 @@ class MarginSums:
             "gross_margin_pct": None if gross is None else percent(gross, net),
             "contribution_margin": contribution,
             "contribution_margin_pct": None if contribution is None else percent(contribution, net),
-            "free_tier_cost": _together(self.free).cost("effective_cost"),
-            "off_statement_cost": _together(self.off).cost("effective_cost"),
+            "free_tier_cost": self._together(lambda part: part[1]).cost("effective_cost"),
+            "off_statement_cost": self._together(lambda part: not part[2]).cost("effective_cost"),
             **every.counts(),
         }
+
+    def _of(self, component: str) -> Decimal:
+        return self._together(lambda part: part[0] == component).costs["effective_cost"]
+
+    def _together(self, wanted: Callable[[Part], bool]) -> Sums:
+        every = Sums(COST)
+        for part, sums in self.parts.items():
+            if wanted(part):
+                every.merge(sums)
+        return every
+
+    def _keeping(self, wanted: Callable[[Part], bool]) -> MarginSums:
+        kept = MarginSums()
+        kept.merge(self)
+        for part in [part for part in kept.parts if not wanted(part)]:
+            del kept.parts[part]
+        return kept
 
 
 def cost_of(row: Row) -> Decimal:
@@ -117,11 +137,8 @@ def cost_of(row: Row) -> Decimal:
     return plus(total(row[name] or ZERO for name in COSTS), row["payment_fees"])
 
 
-def _together(parts: Mapping[str, Sums]) -> Sums:
-    every = Sums(COST)
-    for part in parts.values():
-        every.merge(part)
-    return every
+def _no_sums() -> Sums:
+    return Sums(COST)
 
 
 def _less(net: Decimal, costs: list[Decimal | None]) -> Decimal | None:

@@ -30,7 +30,6 @@ from accounting.reports.ratios import rounded_to
 from accounting.reports.sections import Section, SectionedReport
 from accounting.reports.statement_lines import read_policy
 from accounting.reports.subscribers import Subscriber, losing
-from accounting.reports.sums import Sums
 from accounting.revenue.plans import running
 from accounting.revenue.recurring_on import recurring_on
 from accounting.storage.engine import read_only
@@ -130,8 +129,8 @@ def _outline(data: PlanData, currency: str, days: int, recurring: Mapping[str, D
         every.merge(data.apart["not_user_facing"])
         children.append(Node(_row("not_user_facing", currency, None, data.apart["not_user_facing"], [], days)))
     out, by_policy = (
-        _row(kind, currency, None, facing, everyone, days, left_out) | {_MRR: mrr}
-        for kind, left_out in (("total_free_tier_out", facing.free), ("total_by_policy", facing.off))
+        _row(kind, currency, None, kept, everyone, days) | {_MRR: mrr}
+        for kind, kept in (("total_free_tier_out", facing.free_tier_out()), ("total_by_policy", every.by_policy()))
     )
     whole = _row("total", currency, None, every, everyone, days) | {_MRR: mrr}
     return [Node(whole, tuple(children)), Node(out), Node(by_policy)]
@@ -144,9 +143,8 @@ def _row(
     sums: MarginSums,
     members: Sequence[Subscriber],
     days: int,
-    left_out: Mapping[str, Sums] | None = None,
 ) -> Row:
-    money = sums.row(left_out)
+    money = sums.row()
     lost = len(losing(members))
     cost = total(money[name] for name in COSTS) if sums.known else None
     return {

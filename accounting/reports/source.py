@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import datetime
 
-from accounting.reports.query import ReportQuery
+from accounting.reports.query import ReportQuery, day_start
 from accounting.tenant import TenantContext
 
 
@@ -13,9 +13,10 @@ def rollup(query: ReportQuery, context: TenantContext) -> str:
 
     A day's bucket is its noon, so `bucket >= since AND bucket < until` chooses whole days in either.
     """
-    whole = all(_midnight(instant, query) for instant in (query.since, query.until))
+    whole = all(_starts_a_day(instant, query) for instant in (query.since, query.until))
     return "rollup_day" if query.tz == context.reporting_tz and whole else "rollup_15m"
 
 
-def _midnight(instant: datetime, query: ReportQuery) -> bool:
-    return instant.astimezone(query.zone).time() == time(0)
+def _starts_a_day(instant: datetime, query: ReportQuery) -> bool:
+    # Not every midnight does: where clocks go back at one o'clock, the second one is an hour into its day.
+    return day_start(instant.astimezone(query.zone).date(), query.zone) == instant

@@ -90,3 +90,28 @@ def test_account_revenue_reaches_users_by_the_rule_of_each_day(admin: httpx.Clie
 def test_another_rule_is_refused_by_name(admin: httpx.Client) -> None:
     answer = admin.put("/v1/policies/account-revenue", json={"rule": "luck", "effective_from": "2026-07-03"})
     assert (answer.status_code, answer.json()["field"]) == (400, "rule")
+
+
+def test_an_eval_that_counts_as_cost_of_revenue_is_in_the_margin_by_policy_as_in_the_statement(
+    admin: httpx.Client,
+) -> None:
+    sent = [
+        event("own", user_id="ann", occurred_at="2026-08-01T12:00:00Z"),
+        event("free", user_id="ann", purpose="trial", occurred_at="2026-08-01T12:00:00Z"),
+        event("eval-1", purpose="eval", occurred_at="2026-08-01T12:00:00Z"),
+        event("eval-2", purpose="eval", occurred_at="2026-08-02T00:00:00Z"),
+    ]
+    assert admin.post("/v1/usage/events", content=body(sent)).json()["accepted"] == 4
+    stated = {"purpose": "eval", "statement_line": "cost_of_revenue", "effective_from": "2026-08-02"}
+    assert admin.put("/v1/policies/purposes", json=stated).status_code == 200
+    days = {"from": "2026-08-01", "to": "2026-08-03"}
+    statement = admin.get("/v1/reports/cost-of-revenue", params=days).json()["totals"]
+    line = next(row for row in statement if row["statement_line"] == "cost_of_revenue")
+    assert (line["effective_cost"], line["events"]) == ("0.0056", 2)
+    for report in ("margin", "plan-profitability"):
+        rows = {row["row"]: row for row in admin.get(f"/v1/reports/{report}", params=days).json()["totals"]}
+        names = ("provider_cost", "free_tier_cost", "off_statement_cost", "events")
+        assert [rows["total_by_policy"][name] for name in names] == ["0.0056", "0", "0", 2]
+        # The trial's call leaves with its cost.
+        assert [rows["total_free_tier_out"][name] for name in names] == ["0.0028", "0", "0", 1]
+        assert [rows["total"][name] for name in names] == ["0.0112", "0.0028", "0.0056", 4]

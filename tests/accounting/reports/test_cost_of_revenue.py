@@ -245,7 +245,7 @@ def test_totals_do_not_wrap_past_the_int64_limit(database: Database, tenant: Ten
     assert to_frame(report)["effective_cost"].sum() == Decimal(32_000)
 
 
-def test_a_policy_of_the_tenant_moves_cost_from_its_day_on(
+def test_a_policy_moves_cost_from_its_reporting_day_on_in_a_report_of_any_zone(
     database: Database, tenant: TenantContext, book: PriceBook
 ) -> None:
     with transaction(database.owner, tenant.tenant) as connection:
@@ -253,18 +253,22 @@ def test_a_policy_of_the_tenant_moves_cost_from_its_day_on(
             text("INSERT INTO purpose_policies VALUES (:t, 'free', '2026-07-02', 'cost_of_revenue')"),
             {"t": tenant.tenant},
         )
-    before, after = "2026-07-01T18:29:59Z", "2026-07-01T18:30:00Z"  # midnight of 2 July in Kolkata between them
+    before, after = (
+        "2026-07-01T23:59:59Z",
+        "2026-07-02T00:00:00Z",
+    )  # both 2 July in Kolkata; the tenant's days are UTC's
     ingest(
         database.app,
         tenant,
         book,
         body([event("a", occurred_at=before, purpose="free"), event("b", occurred_at=after, purpose="free")]),
     )
-    report = _report(database, tenant, "2026-07-01", "2026-08-01", "Asia/Kolkata")
-    assert [(row["statement_line"], row["2026-07"]) for row in report.rows] == [
-        ("cost_of_revenue", EACH),
-        ("sales_and_marketing", EACH),
-    ]
+    for zone in ("UTC", "Asia/Kolkata"):
+        report = _report(database, tenant, "2026-07-01", "2026-08-01", zone)
+        assert [(row["statement_line"], row["2026-07"]) for row in report.rows] == [
+            ("cost_of_revenue", EACH),
+            ("sales_and_marketing", EACH),
+        ]
 
 
 def test_a_void_event_leaves_the_statement(database: Database, tenant: TenantContext, book: PriceBook) -> None:

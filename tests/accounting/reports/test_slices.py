@@ -34,6 +34,15 @@ def test_a_change_of_policy_cuts_a_month_without_a_second_label() -> None:
     assert labels(parts) == ["2026-02", "2026-03"]
 
 
+def test_a_policy_changes_with_the_tenants_day_in_a_report_of_another_zone() -> None:
+    query = ReportQuery.parse("2026-02-10", "2026-02-20", "UTC")
+    parts = slices(query, "month", [date(2026, 2, 15)], "Asia/Tokyo")
+    assert [(part.start, part.day, part.policy_day) for part in parts] == [
+        (datetime(2026, 2, 10, tzinfo=UTC), date(2026, 2, 10), date(2026, 2, 10)),
+        (datetime(2026, 2, 14, 15, tzinfo=UTC), date(2026, 2, 14), date(2026, 2, 15)),
+    ]
+
+
 def test_a_zone_whose_days_begin_off_the_quarter_hour_is_refused() -> None:
     query = ReportQuery.parse("1971-06-01T00:00:00Z", "1971-06-03T00:00:00Z", "Africa/Monrovia")
     with pytest.raises(InvalidInput, match="tz='Africa/Monrovia'"):

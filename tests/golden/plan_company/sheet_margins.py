@@ -41,7 +41,14 @@ def margins(book: Workbook) -> Rows:
         rows.add(f"margin.{group}.total_free_tier_in", _derived(inside))
         rows.add(f"margin.{group}.total", _derived({c: rows.total([*facing, apart], c) for c in ADDITIVE}))
         for kind in ("total_free_tier_out", "total_by_policy"):
-            without = {column: f"{inside[column]}-{_free(KINDS[column])}" for column in COSTS}
+            # Calls of the free tier leave with its cost; what is left is all on the statement.
+            gone = {column: _free(KINDS[column]) for column in COSTS}
+            gone |= {
+                "events": calls("plan", "free"),
+                "tokens": "+".join(use(column, "plan", "free") for column in "DEF"),
+            }
+            gone |= dict.fromkeys(("free_tier_cost", "off_statement_cost"), use("J", "plan", "free"))
+            without = {column: f"{inside[column]}-({formula})" for column, formula in gone.items()}
             rows.add(f"margin.{group}.{kind}", _derived(inside | without))
     return rows
 
@@ -56,11 +63,8 @@ def user_margins(book: Workbook, margins: Rows) -> Rows:
         cost = "+".join(margins.total(of, column) for column in COSTS)
         rows.add(f"user_margin.{key}", _user(margins, of, cost))
     out = ["margin.user.total_free_tier_out"]
-    kept = _user(margins, out, "+".join(margins.total(out, column) for column in COSTS))
-    # Calls of the free tier leave with its cost.
-    gone = {"events": calls("plan", "free"), "tokens": "+".join(use(column, "plan", "free") for column in "DEF")}
-    less = {name: f"{kept[name]}-({formula})" for name, formula in gone.items()}
-    rows.add("user_margin.total_free_tier_out", kept | less | {"free_tier_cost": "0"})
+    cost = "+".join(margins.total(out, column) for column in COSTS)
+    rows.add("user_margin.total_free_tier_out", _user(margins, out, cost))
     return rows
 
 
