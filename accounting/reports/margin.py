@@ -7,7 +7,7 @@ effective cost of users' requests, by component, and payment fees. What matches 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -40,7 +40,8 @@ GROUP_BY = ("user", "account", "plan", "feature", "model", "cohort")
 KEYS = {"user": "user_id", "account": "account_id"}
 UNMATCHED = ""
 
-Key = Callable[[Any], str]
+Requests = Mapping[str, Mapping[str, int]]
+"""Subscriber -> feature or model -> requests."""
 
 
 def margin(engine: Engine, context: TenantContext, query: ReportQuery) -> Report:
@@ -74,10 +75,11 @@ def margin(engine: Engine, context: TenantContext, query: ReportQuery) -> Report
     outline: list[Node] = []
     totals: dict[str, Row] = {}
     strays: list[Footer] = []
+    shares = _requests(figures.costs) if dimension else {}
     for currency in figures.currencies(context):
         table = _Table(by, cohorts, policy, [first, *changes])
         costs, earned = figures.of(currency)
-        table.add(costs, earned)
+        table.add(costs, earned, shares)
         nodes = table.outline(currency, query.limit)
         outline += nodes
         totals[currency] = nodes[0].row
@@ -120,7 +122,7 @@ def margin_of_user(engine: Engine, context: TenantContext, query: ReportQuery, u
     rows = []
     for currency in figures.currencies(context):
         table = _Table("user", {}, policy, [first, *changes])
-        table.add(*figures.of(currency))
+        table.add(*figures.of(currency), {})
         rows += [_row("detail", currency, "user_id", key, sums) for key, sums in table.keys.items()]
     return rows
 
@@ -133,15 +135,11 @@ class _Table:
         self.keys: defaultdict[str, MarginSums] = defaultdict(MarginSums)
         self.apart: defaultdict[str, MarginSums] = defaultdict(MarginSums)
 
-    def add(self, costs: Sequence[Any], revenue: Sequence[Earning]) -> None:
-        """Adds all rows of one currency."""
-        shares: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    def add(self, costs: Sequence[Any], revenue: Sequence[Earning], shares: Requests) -> None:
+        """Adds all rows of one currency; `shares`: by what revenue goes to a feature or a model."""
         for row in costs:
             bucket = self._bucket(row)
             bucket.spend(row, self._policy.line(row.purpose, self._lines[row.period]) == "cost_of_revenue")
-            if self.by in DIMENSIONS and row.component != "idle" and user_facing(row):
-                events = shares[row.holder]
-                events[row.dimension] = events.get(row.dimension, 0) + row.events
         for one in revenue:
             self._earn(one, shares)
 
@@ -163,7 +161,7 @@ class _Table:
             return self._cohorts.get(row.user_id) or self._cohorts.get(row.holder) or UNMATCHED
         return found[self.by] if self.by in found else str(row.dimension)
 
-    def _earn(self, one: Earning, shares: Mapping[str, Mapping[str, int]]) -> None:
+    def _earn(self, one: Earning, shares: Requests) -> None:
         if self.by in DIMENSIONS:
             # What names no user is nobody's: calls without a user did not bring it.
             shared = shares.get(one.user_id, {}) if one.user_id else {}
@@ -215,6 +213,16 @@ class _Table:
             Node({"row": "total_free_tier_out", **heading, **facing.free_tier_out().row()}),
             Node({"row": "total_by_policy", **heading, **every.by_policy().row()}),
         ]
+
+
+def _requests(costs: Iterable[Any]) -> Requests:
+    """Requests of every subscriber, whatever currency they are billed in: what is sold in euro may be served in dollars."""
+    found: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for row in costs:
+        if row.component != "idle" and user_facing(row):
+            events = found[row.holder]
+            events[row.dimension] = events.get(row.dimension, 0) + row.events
+    return found
 
 
 def _row(kind: str, currency: str, name: str, key: str | None, sums: MarginSums) -> Row:

@@ -122,6 +122,12 @@ def _dec(texts: Iterable[str]) -> list[Decimal]:
     return [Decimal(text) for text in texts]
 
 
+def test_revenue_in_euros_goes_to_the_feature_that_was_served_in_dollars(euro: Euro) -> None:
+    rows = euro.report("margin", None, by="feature").rows
+    billed = [(row["feature"] or row["row"], row["net_revenue"]) for row in rows if row["billing_currency"] == "EUR"]
+    assert billed == [("chat", Decimal(4))]
+
+
 def test_margins_of_users_are_converted_day_by_day(euro: Euro) -> None:
     """big: 5 dollars at 0.8 stay on the account; of 5 at 0.625 = 3.125 bob has a third, cyd two."""
     rows = _rows(euro.report("margin"), "user_id", "net_revenue", "provider_cost", "payment_fees", "gross_margin")
