@@ -14,7 +14,7 @@ from accounting.reports.coverage import read_coverage
 from accounting.reports.exact import ZERO, minus, total
 from accounting.reports.query import ReportQuery
 from accounting.reports.reconcile import control
-from accounting.reports.source import rollup
+from accounting.revenue.lines import OWNED_LINES
 from accounting.storage.engine import read_only
 from accounting.storage.pools import statements
 from accounting.tenant import TenantContext
@@ -45,12 +45,15 @@ NOTES = {
     "unmatched_revenue": "invoice lines that name neither a user nor an account; revenue of nobody",
 }
 _WITHOUT_COST = ("unpriced", "usage_missing", "pending_settlement", "excepted")
-_LATE = """
-    SELECT billing_currency, sum(events)::bigint AS events, sum(effective_cost) AS amount FROM {rollup}
+# By quarter hours: bookings go by UTC months, and the noon of a reporting day may lie in another one than its first hours.
+_LATE = text(
+    """
+    SELECT billing_currency, sum(events)::bigint AS events, sum(effective_cost) AS amount FROM rollup_15m
     WHERE tenant = :tenant AND bucket >= :since AND bucket < :until
       AND booking_period <> (date_trunc('month', bucket AT TIME ZONE 'UTC'))::date
     GROUP BY 1
-"""
+    """
+)
 _ESTIMATED = text(
     """
     SELECT billing_currency, sum(events)::bigint AS events, sum(effective_cost) AS amount FROM charges
@@ -59,15 +62,10 @@ _ESTIMATED = text(
     """
 )
 _UNMATCHED = text(
-    """
-    SELECT line.billing_currency, count(*) AS events, sum(line.amount) AS amount FROM revenue_lines AS line
-    WHERE line.tenant = :tenant AND line.booked_at >= :since AND line.booked_at < :until
-      AND line.user_id IS NULL AND line.account_id IS NULL AND line.kind <> 'payment_fee'
-      AND NOT EXISTS (SELECT FROM subscriptions AS own
-                      WHERE own.tenant = line.tenant AND own.subscription_id = line.subscription_id)
-      AND NOT EXISTS (SELECT FROM revenue_customers AS customer
-                      WHERE customer.tenant = line.tenant AND customer.customer_id = line.customer_id)
-    GROUP BY 1
+    f"""
+    SELECT billing_currency, count(*) AS events, sum(amount) AS amount
+    FROM ({OWNED_LINES} AND l.booked_at >= :since AND l.booked_at < :until) AS line
+    WHERE user_id IS NULL AND account_id IS NULL AND kind <> 'payment_fee' GROUP BY 1
     """
 )
 _OPEN = text(
@@ -93,7 +91,7 @@ def quality(engine: Engine, context: TenantContext, query: ReportQuery) -> Repor
         covered = read_coverage(connection, context, query)
         opened = {row.kind: row.events for row in connection.execute(_OPEN, asked)}
         amounts = {
-            "late": connection.execute(text(_LATE.format(rollup=rollup(query, context))), asked).all(),
+            "late": connection.execute(_LATE, asked).all(),
             "estimated": connection.execute(_ESTIMATED, asked).all(),
             "unmatched_revenue": connection.execute(_UNMATCHED, asked).all(),
         }

@@ -188,7 +188,7 @@ def to_json(line: Line) -> dict[str, Any]:
     }
 
 
-_LINES = """
+OWNED_LINES = """
     SELECT l.line_id, l.kind, l.amount, l.billing_currency, l.booked_at, l.recognition, l.units, l.unit, l.invoice_id, l.refers_to,
            l.customer_id, coalesce(l.starts_at, o.starts_at) AS starts_at, coalesce(l.ends_at, o.ends_at) AS ends_at,
            coalesce(l.subscription_id, o.subscription_id) AS subscription_id,
@@ -199,7 +199,11 @@ _LINES = """
     LEFT JOIN revenue_customers c ON c.tenant = l.tenant AND c.customer_id = coalesce(l.customer_id, o.customer_id)
     LEFT JOIN subscriptions s
       ON s.tenant = l.tenant AND s.subscription_id = coalesce(l.subscription_id, o.subscription_id)
-    WHERE l.tenant = :tenant AND (
+    WHERE l.tenant = :tenant
+"""
+"""SQL: a tenant's lines `l`, each with its owner as far as it is known; parameter tenant, a condition on `l` may follow."""
+_LINES = f"""{OWNED_LINES}
+    AND (
       l.recognition IN ('use', 'use_and_breakage') AND l.booked_at < :until
       OR l.recognition IN ('day', 'second') AND least(l.booked_at, coalesce(l.starts_at, o.starts_at)) < :until
         AND greatest(l.booked_at, coalesce(l.ends_at, o.ends_at) + interval '2 days') >= :since)

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from accounting.pipeline import ingest
 from accounting.reports import Report, ReportQuery, run
+from accounting.revenue.line_imports import import_rows
 from accounting.storage.engine import transaction
 from accounting.storage.tariffs import load_book
 from accounting.storage.tenants import context, create_tenant
@@ -106,6 +107,23 @@ def test_shares_are_of_all_calls_of_the_period(checks: dict[str, dict[str, Any]]
 
 def test_what_is_booked_in_another_month_is_taken_off(report: Report) -> None:
     assert [(line.name, line.amount) for line in report.footer] == [("booked_elsewhere", Decimal("-0.0028"))]
+
+
+def test_a_call_of_the_first_local_hour_of_a_month_and_a_refund_of_a_known_users_line_are_certain(
+    database: Database,
+) -> None:
+    """00:30 of 1 August in Berlin is booked in July, its own month of UTC. The refund is ada's, as the line it is of."""
+    create_tenant(database.owner, "berlin", "Berlin", "Europe/Berlin")
+    own = context(database.app, "berlin")
+    call = event("late-night", occurred_at="2026-07-31T22:30:00Z")
+    assert ingest(database.app, own, load_book(database.app, "berlin"), body([call])).accepted == 1
+    line = {"kind": "one_off", "amount": "20", "currency": "USD", "booked_on": "2026-08-01"}
+    refund = {"line_id": "back", "kind": "refund", "amount": "-5", "currency": "USD", "booked_on": "2026-08-02"}
+    sent = [{**line, "line_id": "sold", "user_id": "ada"}, {**refund, "refers_to": "sold"}]
+    assert import_rows(database.app, own, [(n, row) for n, row in enumerate(sent, 1)]).accepted == 2
+    august = ReportQuery.parse("2026-08-01", "2026-09-01", "Europe/Berlin")
+    found = {row["check"]: row["events"] for row in run(database.app, own, "quality", august).rows}
+    assert (found["late"], found["unmatched_revenue"]) == (0, 0)
 
 
 def test_shares_that_rest_on_estimated_times_are_counted_with_their_cost(database: Database) -> None:
