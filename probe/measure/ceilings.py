@@ -9,12 +9,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from probe.engine.linear.factory import dense_linear
 from probe.gpu.device import synchronise
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What own tests reached: reading one large array; multiplying large matrices in the model's dtype."""
+    """What own tests reached: reading one large array; multiplying large matrices in the model's dtype.
+
+    Each by torch and by the engine's own product, whichever is better: a ceiling that an engine passes makes good samples suspicious.
+    """
 
     measured_bytes_per_second: float
     measured_flops: float
@@ -25,10 +29,12 @@ def measure_ceilings(device: torch.device, dtype: torch.dtype, megabytes: int = 
     # Summed in float32: in other types torch's sum on a CPU computes more than it reads.
     array = torch.ones(megabytes * 2**20 // 4, dtype=torch.float32, device=device)
     left, right = (torch.randn(width, width, device=device).to(dtype) for _ in range(2))
-    return Measured(
-        measured_bytes_per_second=megabytes * 2**20 / _best(array.sum, device),
-        measured_flops=2.0 * width**3 / _best(lambda: left @ right, device),
-    )
+    size = megabytes * 2**20
+    tall = dense_linear(torch.ones(size // (width * dtype.itemsize), width, dtype=dtype, device=device))
+    square = dense_linear(right)
+    read = min(_best(array.sum, device), _best(lambda: tall(left[:1]), device))
+    multiplied = min(_best(lambda: left @ right, device), _best(lambda: square(left), device))
+    return Measured(measured_bytes_per_second=size / read, measured_flops=2.0 * width**3 / multiplied)
 
 
 def _best(work: Callable[[], Tensor], device: torch.device, repeats: int = 7) -> float:

@@ -24,6 +24,7 @@ from probe.engine.models.model import Model
 from probe.engine.models.presets import preset
 from probe.engine.models.scale import scaled
 from probe.engine.models.weights import RandomWeights, SafetensorsWeights, Weights, weight_files
+from probe.engine.native import calls, pool
 from probe.engine.options import EngineConfig
 from probe.engine.runner import Forward
 from probe.engine.scheduler import SchedulerConfig
@@ -45,6 +46,8 @@ def build(options: ServeOptions) -> FastAPI:
     if options.kv_cache_memory_bytes is None and device.type == "cpu":
         options = replace(options, kv_cache_memory_bytes=CPU_BYTES)
     model = build_model(options, options.model, device)
+    if pool.takes(model.embedding):
+        calls.compile_all()
     config = engine_config(options)
     text = _text(options)
     ledger = LedgerWriter(options.ledger, _run(options, device)) if options.ledger else None

@@ -21,10 +21,12 @@ import os
 import statistics
 import subprocess
 import sys
-import time
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from probe.measure.ceilings import Measured
 
 PEERS = Path(__file__).parent / "peers"
 CELLS = "1x512 8x512 32x512 1x2048 8x2048 32x2048"
@@ -79,22 +81,22 @@ def run() -> dict[str, object]:
     rounds = int(os.environ.get("TOKENCOGS_BENCH_ROUNDS", ROUNDS))
     engines = [Engine(name, python) for name, python in _interpreters().items()]
     answers: Answers = defaultdict(lambda: defaultdict(list))
-    bandwidth, products = [read_bandwidth()], [gemm_flop_s()]
+    measured = [ceilings()]
     for number in range(rounds):
         for batch, ctx in cells:
             for engine in engines:
                 print(f"round {number + 1} of {rounds}, {batch}x{ctx}, {engine.name}", file=sys.stderr)
                 answers[batch, ctx][engine.name].append(engine.ask(batch, ctx))
-        bandwidth.append(read_bandwidth())
-        products.append(gemm_flop_s())
+        measured.append(ceilings())
     for engine in engines:
         engine.end()
+    product = max(one.measured_flops for one in measured)
     figures = {f"{b}x{s}": _figures(b, s, answers[b, s]) for b, s in cells}
     return {
         "engines": {engine.name: engine.about for engine in engines},
-        "read_bandwidth_gb_s": round(statistics.median(bandwidth), 1),
-        "gemm_gflop_s": round(max(products) / 1e9),
-        "prefill_limit_tok_s": round(max(products) / STREAMED_BYTES),
+        "read_bandwidth_gb_s": round(statistics.median(one.measured_bytes_per_second for one in measured) / 1e9, 1),
+        "gemm_gflop_s": round(product / 1e9),
+        "prefill_limit_tok_s": round(product / STREAMED_BYTES),
         "cells": figures,
     }
 
@@ -147,35 +149,12 @@ def _figure(batch: int, ctx: int, answers: list[dict[str, Any]]) -> dict[str, An
     }
 
 
-def gemm_flop_s(tokens: int = 512, inner: int = 1024, outer: int = 8192, repeats: int = 5) -> float:
-    """Operations a second of a bf16 product with packed weights, of the shape of the bench's widest; the best of some.
-
-    A token's own are two for each streamed weight, which are as many as the streamed bytes; attention's are not counted.
-    """
-    import torch  # noqa: PLC0415
-
-    from probe.engine.linear.packed import PackedLinear  # noqa: PLC0415
-
-    linear = PackedLinear(torch.ones(outer, inner, dtype=torch.bfloat16))
-    x, best = torch.ones(tokens, inner, dtype=torch.bfloat16), float("inf")
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        linear(x)
-        best = min(best, time.perf_counter() - begun)
-    return 2 * tokens * inner * outer / best
-
-
-def read_bandwidth(megabytes: int = 512, repeats: int = 5) -> float:
-    """GB/s at which torch sums an array larger than any cache; the best of some, for noise only slows."""
+def ceilings() -> Measured:
     import torch  # noqa: PLC0415 (the other benches need no torch)
 
-    array = torch.ones(megabytes * 2**20 // 4)
-    best = float("inf")
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        array.sum()
-        best = min(best, time.perf_counter() - begun)
-    return array.numel() * 4 / best / 1e9
+    from probe.measure.ceilings import measure_ceilings  # noqa: PLC0415
+
+    return measure_ceilings(torch.device("cpu"), torch.bfloat16)
 
 
 if __name__ == "__main__":

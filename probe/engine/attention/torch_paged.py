@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,7 +12,7 @@ from probe.engine.attention.dense import visible
 from probe.engine.attention.flash import Partial, additive, attend_rows, attend_view, merge, with_sinks
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
 from probe.engine.attention.runs import Run, runs_of, stride_of
-from probe.engine.kv.cache import LayerCache
+from probe.engine.kv.cache import LayerCache, Memory
 from probe.engine.models.spec import AttentionSpec
 from probe.engine.native import calls, pool
 from probe.engine.native.calls import WIDTH
@@ -60,8 +59,8 @@ class GroupPlan:
 class StepPlan:
     """A group's plans of one step, made when they are first asked for.
 
-    Attributes: all: of every sequence, for torch; others: of those with more than one new token; decode: of the rest, for the kernel
-    that reads block tables (None: there are none).
+    Attributes: all: of every sequence, for torch; decode: of those with one new token, several: of those with more, for kernels that
+    read block tables (None: there are none).
     """
 
     def __init__(self, batch: BatchMetadata, group: GroupMetadata, dtype: torch.dtype) -> None:
@@ -69,16 +68,15 @@ class StepPlan:
 
     @cached_property
     def all(self) -> GroupPlan:
-        return _plan(self._batch, self._group, self._dtype, range(len(self._batch.num_new)))
-
-    @cached_property
-    def others(self) -> GroupPlan:
-        several = [index for index, new in enumerate(self._batch.num_new) if new > 1]
-        return _plan(self._batch, self._group, self._dtype, several)
+        return _plan(self._batch, self._group, self._dtype)
 
     @cached_property
     def decode(self) -> calls.DecodePlan | None:
         return _decode_plan(self._batch, self._group)
+
+    @cached_property
+    def several(self) -> calls.PrefillPlan | None:
+        return _prefill_plan(self._batch, self._group)
 
 
 class TorchPagedAttention:
@@ -100,12 +98,9 @@ class TorchPagedAttention:
         """query [T, H, D] to [T, H, V]."""
         step: StepPlan = group.plan
         out = query.new_empty(len(query), spec.num_heads, spec.value_dim)
-        memory = cache.memory if spec.key_dim % WIDTH == 0 and pool.available() else None
-        if memory is not None and step.decode is not None:
-            plan, one = step.others, step.decode
-            out[one.rows] = with_sinks(calls.decode(query[one.rows], memory, one, spec), sinks)
-        else:
-            plan = step.all
+        if cache.memory is not None and spec.key_dim % WIDTH == 0 and pool.available():
+            return self._by_kernels(query, cache.memory, step, spec, sinks, out)
+        plan = step.all
         keys, values = cache.slots()
         if spec.shares_key:
             values = keys  # the kernel wants equal widths; what lies beyond the latent is dropped
@@ -116,6 +111,17 @@ class TorchPagedAttention:
             new = slice(part.start, part.start + part.new)
             out[new] = with_sinks(_attend(query[new], keys, values, part, spec), sinks)
         return out
+
+    def _by_kernels(
+        self, query: Tensor, memory: Memory, step: StepPlan, spec: AttentionSpec, sinks: Tensor | None, out: Tensor
+    ) -> Tensor:
+        lse = out.new_empty(out.shape[:2], dtype=torch.float32)
+        if step.several is not None:
+            calls.prefill(query, memory, step.several, spec, out, lse)
+        if step.decode is not None:
+            rows = step.decode.rows
+            out[rows], lse[rows] = calls.decode(query[rows], memory, step.decode, spec)
+        return with_sinks((out, lse), sinks)
 
 
 def _attend(query: Tensor, keys: Tensor, values: Tensor, part: SequencePlan, spec: AttentionSpec) -> Partial:
@@ -142,14 +148,12 @@ def _decode_plan(batch: BatchMetadata, group: GroupMetadata) -> calls.DecodePlan
         return None
     lengths = [batch.num_past[index] + 1 for index in one]
     firsts = [0 if group.window is None else max(0, length - group.window) for length in lengths]
-    blocks = -(-max(lengths) // batch.block_size)
-    tables = [group.block_tables[index][:blocks] for index in one]
     starts = batch.starts
     at = [starts[index] for index in one]
     together = at[-1] - at[0] == len(at) - 1
     return calls.DecodePlan(
         slice(at[0], at[-1] + 1) if together else torch.tensor(at),
-        torch.tensor([table + [0] * (blocks - len(table)) for table in tables]),
+        _tables(batch, group, one, lengths),
         torch.tensor(lengths),
         torch.tensor(firsts),
         max(length - first for length, first in zip(lengths, firsts, strict=True)),
@@ -157,11 +161,32 @@ def _decode_plan(batch: BatchMetadata, group: GroupMetadata) -> calls.DecodePlan
     )
 
 
-def _plan(batch: BatchMetadata, group: GroupMetadata, dtype: torch.dtype, indices: Iterable[int]) -> GroupPlan:
+def _prefill_plan(batch: BatchMetadata, group: GroupMetadata) -> calls.PrefillPlan | None:
+    several = [index for index, new in enumerate(batch.num_new) if new > 1]
+    if not several:
+        return None
+    lengths = [batch.num_past[index] + batch.num_new[index] for index in several]
+    window, starts = group.window or max(lengths), batch.starts
+    facts = []
+    for index in several:
+        past = batch.num_past[index]
+        facts.append((starts[index], batch.num_new[index], past, calls.first_laid(past, window)))
+    return calls.PrefillPlan(facts, _tables(batch, group, several, lengths), window, batch.block_size)
+
+
+def _tables(batch: BatchMetadata, group: GroupMetadata, indices: list[int], lengths: list[int]) -> Tensor:
+    """[sequences, blocks] of the longest, filled up with 0, which also stands for blocks that the window has passed: a kernel may read
+    them, and gives them no weight."""
+    blocks = -(-max(lengths) // batch.block_size)
+    tables = [group.block_tables[index][:blocks] for index in indices]
+    return torch.tensor([[max(0, block) for block in table] + [0] * (blocks - len(table)) for table in tables])
+
+
+def _plan(batch: BatchMetadata, group: GroupMetadata, dtype: torch.dtype) -> GroupPlan:
     plan, device = GroupPlan(), group.slot_mapping.device
     single: list[tuple[int, Run]] = []
     starts = batch.starts
-    for index in indices:
+    for index in range(len(batch.num_new)):
         start, new, past = starts[index], batch.num_new[index], batch.num_past[index]
         length = past + new
         first = 0 if group.window is None else max(0, past - group.window + 1)

@@ -13,8 +13,8 @@ from probe.engine.linear.fp8 import Fp8Linear, require_fp8
 from probe.engine.linear.int4 import Int4Linear
 from probe.engine.linear.int8 import Int8Linear
 from probe.engine.linear.packed import PackedLinear, packing_available
+from probe.engine.linear.panels import PanelLinear, fits
 from probe.engine.linear.plain import PlainLinear
-from probe.engine.linear.streamed import StreamedLinear, streams
 from probe.engine.linear.w8a8 import W8A8Linear
 
 QUANTISED: dict[str, Callable[[Tensor, Tensor | None, str], LinearBackend]] = {
@@ -29,7 +29,7 @@ WEIGHTS = ("none", *QUANTISED)
 def linear_factory(quantization: str = "none", device: str | torch.device = "cpu") -> LinearFactory:
     """The factory of one run. `quantization` is one of WEIGHTS; "none" keeps each weight's own dtype.
 
-    Dense bf16 weights on a CPU are packed for oneDNN where it can; everything else dense is plain. A quantised run keeps
+    Dense bf16 weights on a CPU lie as its fastest kernel reads them; everything else dense is plain. A quantised run keeps
     the output head and MoE routers dense, as published checkpoints do: a wrong expert costs more than the bytes save.
 
     Errors: LinearError for an unknown name, or a device without the kernel.
@@ -48,10 +48,12 @@ def linear_factory(quantization: str = "none", device: str | torch.device = "cpu
 
 
 def dense_linear(weight: Tensor, bias: Tensor | None = None, name: str = "") -> LinearBackend:
-    """Packed for bf16 on a CPU with oneDNN, and streamed beside it where numba is; else plain. fp32 stays plain: there packing changes
-    sums and gains little."""
+    """bf16 on a CPU: in panels where numba is, else packed where oneDNN can; else plain. fp32 stays plain: there packing changes sums and
+    gains little."""
+    if fits(weight):
+        return PanelLinear(weight, bias, name)
     if weight.device.type == "cpu" and weight.dtype == torch.bfloat16 and packing_available():
-        return StreamedLinear(weight, bias, name) if streams(weight) else PackedLinear(weight, bias, name)
+        return PackedLinear(weight, bias, name)
     return PlainLinear(weight, bias, name)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from probe.engine.interfaces import Linear, LinearFactory
 from probe.engine.models.config import ModelConfig, MoeConfig
@@ -34,9 +33,11 @@ class Moe:
         assert config.moe is not None
         self.moe: MoeConfig = config.moe
         router = f"{prefix}.router" if self.moe.fused_bias else f"{prefix}.gate"
-        # A router's own precision is float32 where its weights say so (DeepSeek); quantising it changes who is asked.
-        self.router_weight = weights.get(f"{router}.weight")
-        self.router_bias = weights.get(f"{router}.bias") if self.moe.fused_bias else None
+        weight, bias = weights.get(f"{router}.weight"), weights.get(f"{router}.bias") if self.moe.fused_bias else None
+        # DeepSeek scores in float32, the others in the type of their tokens.
+        precise = self.moe.n_shared_experts > 0 or self.moe.correction_bias
+        self.router = make_linear(weight.float() if precise else weight, bias, router)
+        self.router_dtype = torch.float32 if precise else weight.dtype
         self.correction = (
             weights.get(f"{prefix}.gate.e_score_correction_bias").float() if self.moe.correction_bias else None
         )
@@ -87,15 +88,10 @@ class Moe:
         """Factors and experts [T, k] of each token."""
         moe, k = self.moe, self.moe.num_experts_per_tok
         if moe.scoring == "softmax_after_topk":
-            values, chosen = functional.linear(x, self.router_weight, self.router_bias).topk(k, dim=-1)
+            values, chosen = self.router(x).topk(k, dim=-1)
             return values.softmax(dim=-1), chosen
-        precise = moe.n_shared_experts > 0 or moe.correction_bias  # DeepSeek scores in float32
-        logits = (
-            functional.linear(x.float(), self.router_weight.float())
-            if precise
-            else functional.linear(x, self.router_weight)
-        )
-        scores = logits.float().sigmoid() if moe.scoring == "sigmoid" else logits.float().softmax(dim=-1)
+        logits = self.router(x.to(self.router_dtype)).float()
+        scores = logits.sigmoid() if moe.scoring == "sigmoid" else logits.softmax(dim=-1)
         ranked = scores if self.correction is None else scores + self.correction
         chosen = self._best_groups(ranked).topk(k, dim=-1).indices
         factors = scores.gather(1, chosen)

@@ -18,32 +18,47 @@ from probe.engine.native.pool import Kernel, scratch
 
 WIDTH = 32
 """bf16 in a register: what a head's width (for `decode`), half of it (`turn_and_write`), a token's (`norm_of_sum`) is a multiple of."""
-_SUMS = 16 * pool.MOST_ROWS
+COLUMNS = pool.COLUMNS
+_SUMS = 2048
+"""Bytes of a thread's sums, apart from another's by whole lines of a cache."""
+_KEYS, _ROWS = 64, 6  # of a tile
 _UNIT = 1e-12
 
 
 _PRODUCT, _GATED = Kernel("products_kernel", "product"), Kernel("products_kernel", "gated_product")
 _DECODE = Kernel("decode_kernel", "decode")
+_LAY, _PREFILL = Kernel("prefill_kernel", "lay"), Kernel("prefill_kernel", "prefill")
 _NORM, _TURN, _GATE = (Kernel("pointwise_kernel", name) for name in ("norm_of_sum", "turn_and_write", "gate"))
 
 
-def product(x: Tensor, weight: Tensor, bias: Tensor | None, *, gated: bool = False) -> Tensor:
-    """x [T, in] by weight [out, in] and bias [out]: [T, out]; gated: silu of the first half times the second, [T, out / 2].
+def compile_all() -> None:
+    """Every kernel, which takes seconds that a first request should not wait for."""
+    for kernel in (_PRODUCT, _GATED, _DECODE, _LAY, _PREFILL, _NORM, _TURN, _GATE):
+        kernel.compile()
 
-    T is at most `pool.MOST_ROWS`, `in` a multiple of 64, `out` even.
+
+def panels(weight: Tensor) -> Tensor:
+    """weight [out, in] as `product` reads it: [ceil(out / COLUMNS), in / 2, COLUMNS] words of two bf16, padded by zeros. `in` is even."""
+    rows, columns = weight.shape
+    whole = torch.zeros(-(-rows // COLUMNS), columns // 2, COLUMNS, dtype=torch.int32)
+    given = weight.contiguous().view(torch.int32)
+    end = rows // COLUMNS * COLUMNS
+    whole[: rows // COLUMNS] = given[:end].view(-1, COLUMNS, columns // 2).transpose(1, 2)
+    if end < rows:
+        whole[-1, :, : rows - end] = given[end:].T
+    return whole
+
+
+def product(x: Tensor, laid: Tensor, bias: Tensor | None, columns: int, *, gated: bool = False) -> Tensor:
+    """x [T, in] by `panels` of a weight [columns, in], and bias [columns]: [T, columns].
+
+    gated: silu of the first half times the second, [T, columns / 2]; each half is then a multiple of COLUMNS.
     """
-    x, rows = x.contiguous(), len(weight)
-    out = x.new_empty(len(x), rows // 2 if gated else rows)
+    x = x.contiguous()
+    out = x.new_empty(len(x), columns // 2 if gated else columns)
     (_GATED if gated else _PRODUCT)(
-        x.data_ptr(),
-        weight.data_ptr(),
-        out.data_ptr(),
-        len(x),
-        2 * x.shape[1],
-        rows,
-        _address(bias),
-        scratch(_SUMS).data_ptr(),
-        _SUMS,
+        *(x.data_ptr(), laid.data_ptr(), out.data_ptr(), len(x), 2 * x.shape[1], columns, _address(bias)),
+        *(scratch(_SUMS).data_ptr(), _SUMS),
     )
     return out
 
@@ -127,6 +142,61 @@ def decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec) 
         *(out.data_ptr(), lse.data_ptr(), scratch(room).data_ptr(), room, counter.data_ptr()),
     )
     return out, lse
+
+
+def first_laid(past: int, window: int) -> int:
+    """The first key in panels: the first that a token after `past` others sees, or one before it. Whole tiles from the context's beginning,
+    so that a token's sums have one order whichever of its prompt's tokens come with it."""
+    return max(0, past - window + 1) // _KEYS * _KEYS
+
+
+@dataclass
+class PrefillPlan:
+    """Sequences with several new tokens each.
+
+    Attributes: facts: of each sequence its first row among the step's tokens, its new and its past tokens, its
+    first key laid; tables: [s, blocks] int64;
+    window: keys that a token sees.
+    """
+
+    facts: list[tuple[int, int, int, int]]
+    tables: Tensor
+    window: int
+    block_size: int
+    _laid: tuple[Tensor, Tensor, Tensor] | None = None
+
+    def laid(self, spec: AttentionSpec) -> tuple[Tensor, Tensor, Tensor]:
+        """Room for panels; facts [s, FACTS]; chunks [c, 2], a sequence and its first token, those that see most first."""
+        if self._laid is None:
+            end, facts, chunks = 0, [], []
+            for number, (row, new, past, low) in enumerate(self.facts):
+                facts.append([row, new, past, low, end])
+                end += spec.num_kv_heads * 4 * spec.key_dim * -(-(new + past - low) // _KEYS) * _KEYS
+                chunks += [(min(past + first, self.window), number, first) for first in range(0, new, pool.CHUNK)]
+            chunks.sort(reverse=True)
+            self._laid = (
+                torch.empty(end, dtype=torch.uint8),
+                torch.tensor(facts),
+                torch.tensor([chunk[1:] for chunk in chunks]),
+            )
+        return self._laid
+
+
+def prefill(query: Tensor, cache: Memory, plan: PrefillPlan, spec: AttentionSpec, out: Tensor, lse: Tensor) -> None:
+    """query [T, H, width] to out [T, H, width] and log-sum-exp [T, H] in float32, at the rows of the plan's sequences."""
+    query = query.contiguous()
+    panels, facts, chunks = plan.laid(spec)
+    span = max(min(new + past - low, plan.window) for _, new, past, low in plan.facts) + 2 * _KEYS
+    room = _SUMS + _ROWS * (4 * span + 64)
+    counter = torch.zeros(1, dtype=torch.int64)
+    numbers = (
+        *(query.data_ptr(), out.data_ptr(), lse.data_ptr(), cache.keys, cache.values, cache.slot, cache.head),
+        *(spec.num_kv_heads, spec.group_size, spec.key_dim, plan.block_size, _bits(spec.scale), plan.window),
+        *(plan.tables.data_ptr(), plan.tables.shape[1], facts.data_ptr(), len(facts), panels.data_ptr()),
+        *(chunks.data_ptr(), len(chunks), scratch(room).data_ptr(), room, counter.data_ptr()),
+    )
+    _LAY(*numbers)
+    _PREFILL(*numbers)
 
 
 def _address(tensor: Tensor | None) -> int:

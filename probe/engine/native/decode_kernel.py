@@ -13,13 +13,11 @@ from typing import Any
 
 import numba
 
-from probe.engine.native.lanes import (
-    BYTES,
+from probe.engine.native.arithmetic import (
     as_f32,
     dot,
     evens,
     exponential,
-    jit,
     joined,
     larger,
     largest,
@@ -28,11 +26,11 @@ from probe.engine.native.lanes import (
     plus,
     scaled,
     splat,
-    thread_number,
     times,
     total,
     zero,
 )
+from probe.engine.native.lanes import BYTES, jit, thread_number
 from probe.engine.native.memory import get_f32, get_i64, load, load_f32, next_of, put_f32, put_totals, store, store_f32
 
 

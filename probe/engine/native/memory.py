@@ -7,7 +7,8 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from probe.engine.native.lanes import F16X, F32, I16, I16X, I32, I64, intrinsic, lanes, pairs, splatted
+from probe.engine.native.emit import F16X, F32, I16, I16_ROW, I16X, I32, I64, every_word, narrowed, splatted
+from probe.engine.native.lanes import intrinsic, lanes, pairs
 
 
 @intrinsic
@@ -43,6 +44,30 @@ def load_f32(_context: Any, address: Any) -> Any:
 def store_f32(_context: Any, address: Any, vector: Any) -> Any:
     def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
         builder.store(values[1], builder.inttoptr(values[0], F16X.as_pointer())).align = 4
+        return context.get_dummy_value()
+
+    return types.void(types.int64, lanes), build
+
+
+@intrinsic
+def load_row(_context: Any, address: Any) -> Any:
+    """Sixteen bf16 as float32."""
+
+    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
+        loaded = builder.load(builder.inttoptr(values[0], I16_ROW.as_pointer()))
+        loaded.align = 2
+        return builder.bitcast(builder.shl(builder.zext(loaded, I16X), every_word(16)), F16X)
+
+    return lanes(types.int64), build
+
+
+@intrinsic
+def store_row(_context: Any, address: Any, vector: Any) -> Any:
+    """Sixteen float32 as bf16, to nearest, ties to even."""
+
+    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
+        place = builder.inttoptr(values[0], I16_ROW.as_pointer())
+        builder.store(narrowed(builder, values[1]), place).align = 2
         return context.get_dummy_value()
 
     return types.void(types.int64, lanes), build
@@ -87,6 +112,25 @@ def put_f32(_context: Any, address: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.float32), build
+
+
+@intrinsic
+def get_i32(_context: Any, address: Any) -> Any:
+    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
+        loaded = builder.load(builder.inttoptr(values[0], I32.as_pointer()))
+        loaded.align = 2
+        return loaded
+
+    return types.int32(types.int64), build
+
+
+@intrinsic
+def put_i32(_context: Any, address: Any, value: Any) -> Any:
+    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
+        builder.store(values[1], builder.inttoptr(values[0], I32.as_pointer())).align = 2
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int32), build
 
 
 @intrinsic

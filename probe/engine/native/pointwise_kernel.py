@@ -10,12 +10,10 @@ from typing import Any
 
 import numba
 
-from probe.engine.native.lanes import (
-    BYTES,
+from probe.engine.native.arithmetic import (
     dot,
     evens,
     exponential,
-    jit,
     joined,
     larger,
     minus,
@@ -25,11 +23,10 @@ from probe.engine.native.lanes import (
     plus,
     scaled,
     splat,
-    thread_count,
-    thread_number,
     total,
     zero,
 )
+from probe.engine.native.lanes import BYTES, jit, thread_count, thread_number
 from probe.engine.native.memory import get_i64, load, store
 
 

@@ -18,8 +18,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-MOST_ROWS = 16
-"""Of a product: with more tokens it is bound by arithmetic, which oneDNN does better."""
+COLUMNS = 16
+"""Of a panel (tile.py)."""
+CHUNK = 24
+"""New tokens of a sequence that one thread takes at a time; it asks for more when it is done."""
+FACTS = 5
+"""Numbers that the kernel for several new tokens is given of each sequence."""
 ALONE = 8
 """Tokens whose small operations one thread does sooner than a second one is told."""
 
@@ -56,6 +60,11 @@ class Kernel:
         """
         calls = self._calls or self._made()
         calls[alone]((ctypes.c_int64 * len(numbers))(*numbers))
+
+    def compile(self) -> None:
+        """Now, not at the first call."""
+        if self._calls is None:
+            self._made()
 
     def _made(self) -> tuple[Callable[[object], object], Callable[[object], object]]:
         # Imported when first needed: numba is slow to import, and not needed for what torch does.

@@ -1,125 +1,95 @@
-"""How are few tokens multiplied by a weight as fast as memory gives it? Four of its rows at a time, each read once, in order.
+"""How are tokens multiplied by a weight, few as fast as memory gives it, many as fast as the processor multiplies? By tiles.
 
-Sums of a token are the same however many tokens come with it: bf16 products, each row's in one register of float32. Numbers: x, weight,
-out, tokens, bytes of a row of x and of the weight, rows, bias (0: none), scratch, bytes of it a thread (16 a token).
+Threads take stretches of all tiles, panel by panel, so that a panel that several tiles need is read from memory once. The four panels of
+a tile lie a quarter of the weight apart: memory gives four streams faster than one. Numbers: x, panels [panel, in / 2, 16] of two bf16,
+out, tokens, bytes of a row of x, columns, bias (0: none), scratch, bytes of it a thread.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numba
 
-from probe.engine.native.lanes import BYTES, dot, jit, thread_count, thread_number, zero
-from probe.engine.native.memory import get_bf16, get_f32, load, put_bf16, put_totals
+from probe.engine.native.arithmetic import exponential, larger, minus, mul, over, plus, splat, zero
+from probe.engine.native.lanes import BYTES, jit, thread_count, thread_number
+from probe.engine.native.memory import get_bf16, get_f32, load_f32, load_row, put_bf16, store_f32, store_row
+from probe.engine.native.pool import COLUMNS
+from probe.engine.native.tile import PANELS, ROWS, tile
 
 
 @jit
-def _one(x: Any, size: Any, row: Any, below: Any, rows: Any, sums: Any) -> None:
-    a0, a1, a2, a3 = zero(), zero(), zero(), zero()
-    for at in range(0, size, BYTES):
-        first, second, third, fourth = load(row + at), load(below + at), load(row + rows + at), load(below + rows + at)
-        part = load(x + at)
-        a0, a1 = dot(a0, first, part), dot(a1, second, part)
-        a2, a3 = dot(a2, third, part), dot(a3, fourth, part)
-    put_totals(a0, a1, a2, a3, numba.float32(1), sums, 4)
-
-
-@jit
-def _two(x: Any, size: Any, row: Any, below: Any, rows: Any, sums: Any) -> None:
-    y = x + size
-    a0, a1, a2, a3 = zero(), zero(), zero(), zero()
-    b0, b1, b2, b3 = zero(), zero(), zero(), zero()
-    for at in range(0, size, BYTES):
-        first, second, third, fourth = load(row + at), load(below + at), load(row + rows + at), load(below + rows + at)
-        part = load(x + at)
-        a0, a1 = dot(a0, first, part), dot(a1, second, part)
-        a2, a3 = dot(a2, third, part), dot(a3, fourth, part)
-        part = load(y + at)
-        b0, b1 = dot(b0, first, part), dot(b1, second, part)
-        b2, b3 = dot(b2, third, part), dot(b3, fourth, part)
-    put_totals(a0, a1, a2, a3, numba.float32(1), sums, 4)
-    put_totals(b0, b1, b2, b3, numba.float32(1), sums + 16, 4)
-
-
-@jit
-def _four(x: Any, size: Any, row: Any, below: Any, rows: Any, sums: Any) -> None:
-    """Of four tokens, `size` bytes apart; rows: of x bytes: row, below, and both of them `rows` bytes further on."""
-    y, z, t = x + size, x + 2 * size, x + 3 * size
-    a0, a1, a2, a3 = zero(), zero(), zero(), zero()
-    b0, b1, b2, b3 = zero(), zero(), zero(), zero()
-    c0, c1, c2, c3 = zero(), zero(), zero(), zero()
-    d0, d1, d2, d3 = zero(), zero(), zero(), zero()
-    for at in range(0, size, BYTES):
-        first, second, third, fourth = load(row + at), load(below + at), load(row + rows + at), load(below + rows + at)
-        part = load(x + at)
-        a0, a1 = dot(a0, first, part), dot(a1, second, part)
-        a2, a3 = dot(a2, third, part), dot(a3, fourth, part)
-        part = load(y + at)
-        b0, b1 = dot(b0, first, part), dot(b1, second, part)
-        b2, b3 = dot(b2, third, part), dot(b3, fourth, part)
-        part = load(z + at)
-        c0, c1 = dot(c0, first, part), dot(c1, second, part)
-        c2, c3 = dot(c2, third, part), dot(c3, fourth, part)
-        part = load(t + at)
-        d0, d1 = dot(d0, first, part), dot(d1, second, part)
-        d2, d3 = dot(d2, third, part), dot(d3, fourth, part)
-    put_totals(a0, a1, a2, a3, numba.float32(1), sums, 4)
-    put_totals(b0, b1, b2, b3, numba.float32(1), sums + 16, 4)
-    put_totals(c0, c1, c2, c3, numba.float32(1), sums + 32, 4)
-    put_totals(d0, d1, d2, d3, numba.float32(1), sums + 48, 4)
-
-
-@jit
-def _sums(n: Any, row: Any, sums: Any) -> None:
-    """[tokens, 4]: a row of the first quarter, its like in the other three. Where the half is odd, its last row is done twice."""
-    x, tokens, size, half = n[0], n[3], n[4], n[5] // 2
-    quarter = (half + 1) // 2
-    at, rows = n[1] + row * size, half * size
-    below = at + quarter * size if row + quarter < half else at
-    done = 0
-    while tokens - done >= 4:
-        _four(x + done * size, size, at, below, rows, sums + 16 * done)
-        done += 4
-    if tokens - done >= 2:
-        _two(x + done * size, size, at, below, rows, sums + 16 * done)
-        done += 2
-    if tokens > done:
-        _one(x + done * size, size, at, below, rows, sums + 16 * done)
-
-
-@jit
-def _biased(n: Any, sums: Any, token: Any, which: Any, row: Any) -> Any:
-    value = get_f32(sums + 16 * token + 4 * which)
-    return value if n[6] == 0 else value + get_bf16(n[6] + 2 * row)
+def _put(n: Any, panel: Any, sums: Any, token: Any) -> None:
+    """One token's sums of a panel; columns beyond the last are left out."""
+    first, columns = panel * COLUMNS, n[5]
+    if n[6] != 0 and first + COLUMNS <= columns:
+        store_f32(sums, plus(load_f32(sums), load_row(n[6] + 2 * first)))
+    to = n[2] + 2 * (token * columns + first)
+    if first + COLUMNS <= columns:
+        store_row(to, load_f32(sums))
+        return
+    for i in range(columns - first):
+        value = get_f32(sums + 4 * i)
+        put_bf16(to + 2 * i, value if n[6] == 0 else value + get_bf16(n[6] + 2 * (first + i)))
 
 
 def product(n: Any) -> None:
-    """out [tokens, rows]."""
-    out, tokens, rows, half = n[2], n[3], n[5], n[5] // 2
-    sums, quarter = n[7] + thread_number() * n[8], (half + 1) // 2
-    for first in range(quarter * thread_number() // thread_count(), quarter * (thread_number() + 1) // thread_count()):
-        _sums(n, first, sums)
-        for which in range(2):
-            row = first + which * quarter
-            if row < half:
-                for token in range(tokens):
-                    to = out + 2 * (token * rows + row)
-                    put_bf16(to, _biased(n, sums, token, which, row))
-                    put_bf16(to + 2 * half, _biased(n, sums, token, which + 2, row + half))
+    """out [tokens, columns]."""
+    tokens, size, w = n[3], n[4], n[1]
+    panels, pairs = -(-n[5] // COLUMNS), size // 4
+    sums, of_panel, quarter = n[7] + thread_number() * n[8], pairs * BYTES, -(-panels // PANELS)
+    tiles = -(-tokens // ROWS)
+    items = quarter * tiles
+    for item in range(items * thread_number() // thread_count(), items * (thread_number() + 1) // thread_count()):
+        a, first = item // tiles, ROWS * (item % tiles)
+        b, c, d = min(a + quarter, panels - 1), min(a + 2 * quarter, panels - 1), min(a + 3 * quarter, panels - 1)
+        rows = min(ROWS, tokens - first)
+        tile(
+            *(rows, n[0] + first * size, size),
+            *(w + a * of_panel, w + b * of_panel, w + c * of_panel, w + d * of_panel, pairs, sums, PANELS * BYTES),
+        )
+        for row in range(rows):
+            for which in range(PANELS):
+                if a + which * quarter < panels:
+                    _put(n, a + which * quarter, sums + (row * PANELS + which) * BYTES, first + row)
+
+
+@jit
+def _put_gated(n: Any, panel: Any, half: Any, gate: Any, up: Any, token: Any) -> None:
+    """silu of the gates' sums times the other ones', of the panel's columns in the first half."""
+    first, second = load_f32(gate), load_f32(up)
+    if n[6] != 0:
+        first = plus(first, load_row(n[6] + 2 * COLUMNS * panel))
+        second = plus(second, load_row(n[6] + 2 * COLUMNS * (panel + half)))
+    least = larger(first, splat(numba.float32(-88)))
+    gated = mul(over(first, plus(splat(numba.float32(1)), exponential(minus(zero(), least)))), second)
+    store_row(n[2] + 2 * COLUMNS * (token * half + panel), gated)
 
 
 def gated_product(n: Any) -> None:
-    """out [tokens, rows / 2]: silu of the upper half's rows times the lower half's."""
-    out, tokens, half = n[2], n[3], n[5] // 2
-    sums, quarter = n[7] + thread_number() * n[8], (half + 1) // 2
-    for first in range(quarter * thread_number() // thread_count(), quarter * (thread_number() + 1) // thread_count()):
-        _sums(n, first, sums)
-        for which in range(2):
-            row = first + which * quarter
-            if row < half:
-                for token in range(tokens):
-                    gate, up = _biased(n, sums, token, which, row), _biased(n, sums, token, which + 2, row + half)
-                    value = gate / (numba.float32(1) + numba.float32(math.exp(-gate))) * up
-                    put_bf16(out + 2 * (token * half + row), value)
+    """out [tokens, columns / 2]: silu of the first half's columns times the second's. Both halves are whole panels."""
+    tokens, size, w = n[3], n[4], n[1]
+    half, pairs = n[5] // COLUMNS // 2, size // 4
+    sums, of_panel, quarter = n[7] + thread_number() * n[8], pairs * BYTES, -(-half // 2)
+    tiles = -(-tokens // ROWS)
+    items, other = quarter * tiles, w + half * of_panel
+    for item in range(items * thread_number() // thread_count(), items * (thread_number() + 1) // thread_count()):
+        a, first = item // tiles, ROWS * (item % tiles)
+        b, rows = min(a + quarter, half - 1), min(ROWS, tokens - first)
+        tile(
+            *(rows, n[0] + first * size, size),
+            *(
+                w + a * of_panel,
+                w + b * of_panel,
+                other + a * of_panel,
+                other + b * of_panel,
+                pairs,
+                sums,
+                PANELS * BYTES,
+            ),
+        )
+        for row in range(rows):
+            at = sums + row * PANELS * BYTES
+            _put_gated(n, a, half, at, at + 2 * BYTES, first + row)
+            if a + quarter < half:
+                _put_gated(n, b, half, at + BYTES, at + 3 * BYTES, first + row)

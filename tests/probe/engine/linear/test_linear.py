@@ -13,16 +13,20 @@ from probe.engine.linear.fp8 import Fp8Linear  # noqa: E402
 from probe.engine.linear.int4 import Int4Linear, inner_tiles  # noqa: E402
 from probe.engine.linear.int8 import Int8Linear  # noqa: E402
 from probe.engine.linear.packed import PackedLinear, packing_available  # noqa: E402
+from probe.engine.linear.panels import PanelLinear  # noqa: E402
 from probe.engine.linear.plain import PlainLinear  # noqa: E402
 from probe.engine.linear.w8a8 import W8A8Linear  # noqa: E402
+from probe.engine.native import pool  # noqa: E402
 
 OUT, IN = 48, 96
 needs_packing = pytest.mark.skipif(not packing_available(), reason="this processor or torch has no oneDNN bf16")
+needs_numba = pytest.mark.skipif(not pool.available(), reason="needs numba, and torch with libgomp")
 BACKENDS = [
     pytest.param(PlainLinear, torch.float32, 1e-6, id="plain-fp32"),
     pytest.param(PlainLinear, torch.bfloat16, 8e-3, id="plain-bf16"),
     pytest.param(PackedLinear, torch.bfloat16, 8e-3, id="packed-bf16", marks=needs_packing),
     pytest.param(PackedLinear, torch.float32, 1e-6, id="packed-fp32", marks=needs_packing),
+    pytest.param(PanelLinear, torch.bfloat16, 8e-3, id="panels-bf16", marks=needs_numba),
     pytest.param(Int8Linear, torch.float32, 1e-6, id="int8-fp32"),
     pytest.param(Int8Linear, torch.bfloat16, 1.2e-2, id="int8-bf16"),
     pytest.param(Int4Linear, torch.float32, 1e-6, id="int4-fp32"),
@@ -111,9 +115,9 @@ def test_bytes_read_are_codes_scales_and_zeros() -> None:
 
 
 @needs_packing
-def test_dense_bf16_on_a_cpu_is_packed_and_fp32_is_not() -> None:
+def test_dense_bf16_on_a_cpu_is_laid_out_anew_and_fp32_is_not() -> None:
     make = linear_factory("none", "cpu")
-    assert isinstance(make(weight(torch.bfloat16), None, "w"), PackedLinear)
+    assert isinstance(make(weight(torch.bfloat16), None, "w"), PanelLinear if pool.available() else PackedLinear)
     assert isinstance(make(weight(torch.float32), None, "w"), PlainLinear)
 
 

@@ -36,33 +36,44 @@ def near(got: torch.Tensor, wanted: torch.Tensor) -> None:
     torch.testing.assert_close(got.float(), wanted, rtol=1.01 * HALF_STEP, atol=1e-3)
 
 
-@pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 6, 7, pool.MOST_ROWS])
-def test_a_product_is_rounded_once(tokens: int) -> None:
-    x, w, b = drawn(tokens, 192), drawn(38, 192, seed=1), drawn(38, seed=2)
-    near(calls.product(x, w, None), x.float() @ w.float().T)
-    near(calls.product(x, w, b), x.float() @ w.float().T + b.float())
+def product(
+    x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, *, gated: bool = False
+) -> torch.Tensor:
+    return calls.product(x, calls.panels(weight), bias, len(weight), gated=gated)
 
 
-@pytest.mark.parametrize("tokens", [1, 2, pool.MOST_ROWS])
-def test_a_gated_product_is_silu_of_the_first_half_times_the_second(tokens: int) -> None:
-    x, w, b = drawn(tokens, 64), drawn(20, 64, seed=1), drawn(20, seed=2)
+@pytest.mark.parametrize("columns", [7, 16, 38, 64, 200])
+@pytest.mark.parametrize("tokens", [1, 2, 3, 4, 5, 6, 7, 13, 40])
+def test_a_product_is_rounded_once(tokens: int, columns: int) -> None:
+    x, w, b = drawn(tokens, 194), drawn(columns, 194, seed=1), drawn(columns, seed=2)
+    near(product(x, w), x.float() @ w.float().T)
+    near(product(x, w, b), x.float() @ w.float().T + b.float())
+
+
+@pytest.mark.parametrize("columns", [32, 96])
+@pytest.mark.parametrize("tokens", [1, 2, 6, 11])
+def test_a_gated_product_is_silu_of_the_first_half_times_the_second(tokens: int, columns: int) -> None:
+    x, w, b = 3 * drawn(tokens, 64), drawn(columns, 64, seed=1), drawn(columns, seed=2)
     gate, up = (x.float() @ w.float().T + b.float()).chunk(2, dim=-1)
-    near(calls.product(x, w, b, gated=True), functional.silu(gate) * up)
+    near(product(x, w, b, gated=True), functional.silu(gate) * up)
+    gate, up = (x.float() @ w.float().T).chunk(2, dim=-1)
+    near(product(x, w, gated=True), functional.silu(gate) * up)
 
 
 def test_a_token_gets_the_same_bits_with_whomever_it_comes() -> None:
-    x, w = drawn(8, 256), drawn(64, 256, seed=1)
-    together = calls.product(x, w, None)
-    for tokens in range(1, 8):
-        assert torch.equal(calls.product(x[:tokens], w, None), together[:tokens])
+    x, w = drawn(40, 256), drawn(64, 256, seed=1)
+    together = product(x, w)
+    for tokens in range(1, 40):
+        assert torch.equal(product(x[:tokens], w), together[:tokens])
+        assert torch.equal(product(x[tokens:], w), together[tokens:])
 
 
 def test_one_thread_and_two_give_the_same_bits() -> None:
-    x, w, threads = drawn(3, 256), drawn(66, 256, seed=1), torch.get_num_threads()
+    x, w, threads = drawn(8, 256), drawn(66, 256, seed=1), torch.get_num_threads()
     found = []
     for count in (1, 2):
         torch.set_num_threads(count)
-        found.append(calls.product(x, w, None))
+        found.append(product(x, w))
     torch.set_num_threads(threads)
     assert torch.equal(*found)
 
@@ -70,10 +81,11 @@ def test_one_thread_and_two_give_the_same_bits() -> None:
 def test_two_engines_of_one_process_do_not_get_each_other_s_numbers() -> None:
     """The interpreter's lock is free while a kernel runs."""
     inputs = [(drawn(2, 512, seed=seed), drawn(4096, 512, seed=seed + 9)) for seed in range(2)]
-    wanted = [calls.product(x, w, None) for x, w in inputs]
+    inputs = [(x, calls.panels(w)) for x, w in inputs]
+    wanted = [calls.product(x, w, None, 4096) for x, w in inputs]
 
     def repeated(which: int) -> bool:
-        return all(torch.equal(calls.product(*inputs[which], None), wanted[which]) for _ in range(200))
+        return all(torch.equal(calls.product(*inputs[which], None, 4096), wanted[which]) for _ in range(200))
 
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(repeated, range(2))) == [True, True]
@@ -89,7 +101,7 @@ def test_room_for_scores_is_replaced_by_larger_room_and_not_kept_beside_it() -> 
 
 def test_columns_of_a_view_are_read_as_the_view_has_them() -> None:
     wide, w = drawn(2, 128), drawn(6, 64, seed=1)
-    near(calls.product(wide[:, 64:], w, None), wide[:, 64:].float() @ w.float().T)
+    near(product(wide[:, 64:], w), wide[:, 64:].float() @ w.float().T)
 
 
 @pytest.mark.parametrize("tokens", [1, 5, 23])
@@ -146,23 +158,28 @@ SPECS = {
     "gqa": AttentionSpec(8, 2, 64, 64, 0.125),
     "mha": AttentionSpec(2, 2, 128, 128, 0.09),
     "six to a head": AttentionSpec(12, 2, 32, 32, 0.2),
+    "wide": AttentionSpec(4, 2, 96, 96, 0.1),
     "windowed": AttentionSpec(4, 1, 32, 32, 0.2, window=21),
 }
 
 
+NEW = [1, 3, 1, 1, 40, 2, 131, 7, 2, 25]
+PAST = [70, 5, 0, 31, 0, 130, 61, 64, 0, 63]
+
+
+@pytest.mark.parametrize("size", [4, 16])
 @pytest.mark.parametrize("name", SPECS)
-def test_one_token_attends_through_its_block_table(name: str) -> None:
-    """Ragged contexts in scattered blocks, one of a single token, between a sequence that has three new tokens."""
-    spec, size = SPECS[name], 16
-    new, past = [1, 3, 1, 1], [70, 5, 0, 31]
-    order = iter(torch.randperm(40, generator=torch.Generator().manual_seed(5)).tolist())
-    tables = [[next(order) for _ in range(-(-(n + p) // size))] for n, p in zip(new, past, strict=True)]
-    cache = LayerCache.allocate(spec, 40, size, torch.bfloat16, torch.device("cpu"))
+def test_tokens_attend_through_their_block_tables(name: str, size: int) -> None:
+    """One new token or several, nothing before them or much, borders of tiles met and missed, in scattered blocks."""
+    spec, tokens, blocks = SPECS[name], sum(NEW), 200
+    order = iter(torch.randperm(blocks, generator=torch.Generator().manual_seed(5)).tolist())
+    tables = [[next(order) for _ in range(-(-(n + p) // size))] for n, p in zip(NEW, PAST, strict=True)]
+    cache = LayerCache.allocate(spec, blocks, size, torch.bfloat16, torch.device("cpu"))
     cache.key.copy_(drawn(*cache.key.shape, seed=6))
     cache.value.copy_(drawn(*cache.value.shape, seed=7))
-    group = GroupMetadata(spec.window, tables, torch.zeros(6, dtype=torch.long))
-    batch = BatchMetadata(new, past, size, torch.zeros(6, dtype=torch.long), [group], num_blocks=40)
-    query, sinks = drawn(6, spec.num_heads, spec.key_dim, seed=8), drawn(spec.num_heads, seed=9)
+    group = GroupMetadata(spec.window, tables, torch.zeros(tokens, dtype=torch.long))
+    batch = BatchMetadata(NEW, PAST, size, torch.zeros(tokens, dtype=torch.long), [group], num_blocks=blocks)
+    query, sinks = drawn(tokens, spec.num_heads, spec.key_dim, seed=8), drawn(spec.num_heads, seed=9)
     dense, paged = DenseAttention(), TorchPagedAttention(torch.bfloat16)
     for joined in (None, sinks):
         dense.plan(batch)
@@ -171,6 +188,7 @@ def test_one_token_attends_through_its_block_table(name: str) -> None:
         got = paged.attend(query, cache, group, spec, joined).float()
         torch.testing.assert_close(got, wanted, rtol=2.0**-6, atol=4e-3)
     assert group.plan.decode.rows.tolist() == [0, 4, 5]
+    assert [fact[0] for fact in group.plan.several.facts] == [1, 6, 46, 48, 179, 186, 188]
 
 
 def test_far_apart_scores_are_weighed_without_overflow() -> None:
@@ -192,7 +210,7 @@ def test_a_processor_s_own_bf16_products_are_used_where_it_has_them() -> None:
     flags = Path("/proc/cpuinfo")
     if not flags.exists():
         pytest.skip("this system does not say what its processor has")
-    script = "from probe.engine.native import lanes; print(lanes._HAS_DOT)"
+    script = "from probe.engine.native import emit; print(emit.HAS_DOT)"
     found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.strip()
     assert found == str("avx512_bf16" in flags.read_text(encoding="utf-8").split())
 
@@ -200,9 +218,9 @@ def test_a_processor_s_own_bf16_products_are_used_where_it_has_them() -> None:
 def test_a_processor_without_bf16_products_gets_the_same_sums() -> None:
     script = """
 import torch
-from probe.engine.native import calls, lanes
-lanes._HAS_DOT = False
+from probe.engine.native import calls, emit
+emit.HAS_DOT = False
 x, w = torch.randn(3, 128).bfloat16(), torch.randn(10, 128).bfloat16()
-torch.testing.assert_close(calls.product(x, w, None).float(), x.float() @ w.float().T, rtol=2**-8, atol=1e-3)
+torch.testing.assert_close(calls.product(x, calls.panels(w), None, 10).float(), x.float() @ w.float().T, rtol=2**-8, atol=1e-3)
 """
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -11,8 +11,8 @@ from probe.engine.attention.metadata import BatchMetadata, GroupMetadata  # noqa
 from probe.engine.kv.cache import LayerCache  # noqa: E402
 from probe.engine.linear import linear_factory  # noqa: E402
 from probe.engine.linear.packed import PackedLinear, packing_available  # noqa: E402
+from probe.engine.linear.panels import PanelLinear  # noqa: E402
 from probe.engine.linear.plain import PlainLinear  # noqa: E402
-from probe.engine.linear.streamed import StreamedLinear  # noqa: E402
 from probe.engine.models.model import Model  # noqa: E402
 from probe.engine.native import pool  # noqa: E402
 from tests.probe.engine.models.peers import ours  # noqa: E402
@@ -26,16 +26,16 @@ STEPS = [11, 3, 1, 1, 2, 1]
 TOLERANCE = 0.04
 
 
-def logits(model: Model) -> torch.Tensor:
-    """[19, vocabulary] of one sequence whose tokens come in steps of so many."""
-    tokens, size = [(17 * i * i + 3) % 256 for i in range(sum(STEPS))], 4
-    groups, blocks = len(model.groups), -(-sum(STEPS) // 4)
+def logits(model: Model, steps: list[int] = STEPS) -> torch.Tensor:
+    """[tokens, vocabulary] of one sequence whose tokens come in steps of so many."""
+    tokens, size = [(17 * i * i + 3) % 256 for i in range(sum(steps))], 4
+    groups, blocks = len(model.groups), -(-sum(steps) // 4)
     spec = model.config.attention_spec(0)
     caches = [
         LayerCache.allocate(spec, groups * blocks, size, model.dtype, model.device) for _ in model.groups[0].layers
     ]
     found, past = [], 0
-    for new in STEPS:
+    for new in steps:
         at = list(range(past, past + new))
         metadata = []
         for number, one in enumerate(model.groups):
@@ -60,6 +60,16 @@ def test_kernels_change_no_more_than_rounding(name: str, monkeypatch: pytest.Mon
 
 
 @needs_kernels
+@pytest.mark.parametrize("name", WIDE)
+def test_a_prompt_in_pieces_gives_the_same_bits(name: str) -> None:
+    """As a prefix hit or a chunk does. A piece of a single token is summed in another order."""
+    model = ours(WIDE[name], torch.bfloat16)
+    whole = logits(model, [90])
+    assert torch.equal(logits(model, [2, 7, 60, 21]), whole)
+    assert torch.equal(logits(model, [71, 19]), whole)
+
+
+@needs_kernels
 def test_float32_is_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     with_kernels = logits(ours(WIDE["llama"]))
     monkeypatch.setattr(pool, "available", lambda: False)
@@ -67,13 +77,11 @@ def test_float32_is_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_packing
-def test_a_weight_is_streamed_where_the_kernel_can_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    make, even = linear_factory(), torch.ones(4, 64, dtype=torch.bfloat16)
-    odd_rows, odd_columns = torch.ones(3, 64, dtype=torch.bfloat16), torch.ones(4, 96, dtype=torch.bfloat16)
+def test_a_weight_lies_in_panels_where_the_kernel_can_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    make, even = linear_factory(), torch.ones(3, 66, dtype=torch.bfloat16)
     if pool.available():
-        assert type(make(even, None, "w")) is StreamedLinear
-    assert type(make(odd_rows, None, "w")) is PackedLinear
-    assert type(make(odd_columns, None, "w")) is PackedLinear
+        assert type(make(even, None, "w")) is PanelLinear
+    assert type(make(torch.ones(4, 65, dtype=torch.bfloat16), None, "w")) is PackedLinear
     monkeypatch.setattr(pool, "available", lambda: False)
     assert type(make(even, None, "w")) is PackedLinear
     assert type(make(even.float(), None, "w")) is PlainLinear
