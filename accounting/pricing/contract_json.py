@@ -234,7 +234,10 @@ def _instant(fields: _Fields, name: str) -> datetime | None:
         raise InvalidInput(
             f"{fields.where}.{name}", value, "an instant with its zone is expected (2026-03-13T00:00:00Z)"
         )
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{fields.where}.{name}", value, "lies beyond the calendar") from None
 
 
 def _day(fields: _Fields, name: str) -> date:

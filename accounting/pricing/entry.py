@@ -150,7 +150,10 @@ def _instant(texts: Mapping[str, str], name: str) -> datetime | None:
         moment = None
     if moment is None or moment.tzinfo is None:
         raise InvalidInput(name, texts[name], "a day (2026-03-13) or an instant with its zone is expected")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(name, texts[name], "lies beyond the calendar") from None
 
 
 def _day(texts: Mapping[str, str], name: str) -> date | None:

@@ -10,14 +10,14 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, Engine
 
 from accounting.errors import InvalidInput
-from accounting.money import to_minor
+from accounting.money import MINOR_SCALE, to_minor
 from accounting.pricing.currency_codes import currency_code
 from accounting.revenue.csv_rows import csv_rows
 from accounting.revenue.lines import LineResult, booked_lines, write_lines
 from accounting.revenue.plan_prices import MOST_UNITS, UNITS
 from accounting.revenue.recognition import BY_USE, POLICIES, Line
 from accounting.revenue.refunds import Refunds
-from accounting.revenue.subscriptions import day_of, text_of, whole_of
+from accounting.revenue.subscriptions import DEAREST, day_of, text_of, whole_of
 from accounting.storage.engine import transaction
 from accounting.tenant import TenantContext
 
@@ -88,6 +88,8 @@ def _parse(context: TenantContext, cells: dict[str, str], recognition: str) -> L
     if kind not in KINDS:
         raise InvalidInput("kind", kind, f"one of {', '.join(KINDS)} is expected")
     amount = to_minor(cells["amount"], "amount")
+    if abs(amount) >= DEAREST * 10**MINOR_SCALE:
+        raise InvalidInput("amount", cells["amount"], f"must be below {DEAREST}")
     if (amount > 0 and kind in _NEGATIVE) or (amount < 0 and kind in ("payment_fee", "credits")):
         raise InvalidInput("amount", cells["amount"], f"has the wrong sign for a {kind}")
     how = given["recognition"] or ("use" if kind == "credits" else recognition)

@@ -127,17 +127,18 @@ def usage_body(event: NativeEvent) -> bytes:
 _REPORTED_LIMIT = Decimal(10) ** 20
 _SCALE = Decimal(1).scaleb(-15)
 _WIDE = DecimalContext(prec=60)
-_LATER_TIMES = ("prefill_started_at", "first_token_at", "completed_at")
+_TIMES = ("occurred_at", "prefill_started_at", "first_token_at", "completed_at")
 
 
 def normalise(event: NativeEvent) -> tuple[str, object, str] | None:
     """Brings times to UTC and the reported cost to its shortest form, in place; returns (field, value, reason) of what can't be kept."""
-    if event.occurred_at.tzinfo is not UTC:
-        event.occurred_at = event.occurred_at.astimezone(UTC)
-    for name in _LATER_TIMES:
+    for name in _TIMES:
         moment = getattr(event, name)
         if moment is not None and moment.tzinfo is not UTC:
-            setattr(event, name, moment.astimezone(UTC))
+            try:
+                setattr(event, name, moment.astimezone(UTC))
+            except OverflowError:
+                return name, moment.isoformat(), "lies beyond the calendar"
     cost = event.reported_cost_usd
     if cost is not None:
         if not cost.is_finite() or cost < 0 or cost >= _REPORTED_LIMIT:

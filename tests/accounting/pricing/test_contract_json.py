@@ -113,6 +113,7 @@ def test_a_commitment_runs_to_the_end_of_its_last_day() -> None:
         (("commitments", 0, "amount"), "0", "an amount above 0"),
         (("credits", 0, "valid_from"), "2026-01-01T00:00:00", "an instant with its zone"),
         (("credits", 0, "valid_from"), None, "an instant with its zone"),
+        (("effective_until",), "9999-12-31T23:59:59-12:00", "lies beyond the calendar"),
         (("effective_until",), "2026-01-01T00:00:00Z", "not after its start"),
         (("currency",), "usd", "three capitals"),
         (("discount",), "0.1", r"contract\.discount='0\.1': no such field"),

@@ -92,6 +92,7 @@ def test_float_noise_is_taken_off_and_the_text_is_kept() -> None:
         ({"window_start": "4pm"}, "window_start='4pm': a UTC time of day"),
         ({"effective_from": "2026-02-30"}, "effective_from='2026-02-30': a day"),
         ({"effective_from": "2026-03-13T00:00:00"}, "an instant with its zone"),
+        ({"effective_from": "0001-01-01T00:00:00+14:00"}, "lies beyond the calendar"),
         ({"checked_on": "March"}, "checked_on='March': a day"),
         ({"uncached_input": None, "output": None, "web_search": None}, "prices=None: no price at all"),
     ],

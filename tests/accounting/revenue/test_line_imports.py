@@ -28,6 +28,8 @@ def tenant(database: Database) -> TenantContext:
         (GOOD | {"line_id": ""}, "line_id", ""),
         (GOOD | {"kind": "sale"}, "kind", "sale"),
         (GOOD | {"amount": "ten"}, "amount", "ten"),
+        (GOOD | {"amount": "1000000000000"}, "amount", "1000000000000"),
+        (GOOD | {"kind": "discount", "amount": "-1000000000000"}, "amount", "-1000000000000"),
         (GOOD | {"kind": "refund"}, "amount", "1"),
         (GOOD | {"kind": "discount"}, "amount", "1"),
         (GOOD | {"kind": "payment_fee", "amount": "-1"}, "amount", "-1"),

@@ -103,6 +103,8 @@ def test_parts_that_exceed_their_whole_are_refused_with_the_numbers(
     [
         ({"occurred_at": "2026-07-03T00:00:00.000001Z"}, "occurred_at", "is more than 24 hours ahead"),
         ({"occurred_at": "1999-12-31T23:59:59Z"}, "occurred_at", "is before 2000-01-01"),
+        ({"occurred_at": "0001-01-01T00:00:00+14:00"}, "occurred_at", "lies beyond the calendar"),
+        ({"completed_at": "9999-12-31T23:59:59-12:00"}, "completed_at", "lies beyond the calendar"),
         (
             {"completed_at": "2026-07-01T11:59:59Z"},
             "completed_at",
