@@ -13,14 +13,14 @@ import numpy as np
 
 from accounting.errors import InvalidInput
 from accounting.selfhosted.arrays import PS_PER_SECOND, Bools, Floats, Ints
-from accounting.selfhosted.curve import Curve
+from accounting.selfhosted.curve import Curve, TableCurve
 from accounting.selfhosted.ledger_cover import Covered, beside, together
 from accounting.selfhosted.lines import Lines
 from accounting.selfhosted.pool import Cells, Pool
 from accounting.selfhosted.prefix import Uses, spread
 from accounting.selfhosted.reasons import CHARGED, EXACT, NOT_BILLED, NOT_IN_LEDGER, OUTSIDE
-from accounting.selfhosted.requests import Requests
-from accounting.selfhosted.shares import Attribution, attribute
+from accounting.selfhosted.requests import Requests, judge
+from accounting.selfhosted.shares import Attribution, swept
 from accounting.selfhosted.state import Policy
 
 
@@ -81,7 +81,7 @@ def attribute_steps(
         filled: as `attribute` has it.
         uses: of prefix blocks that are amortised; None: the first request to compute one pays it.
     """
-    by_log = attribute(curve, pool, requests, cells, policy, filled)
+    by_log = swept(curve, pool, requests, cells, policy, filled)
     if steps.request.size and not 0 <= int(steps.request.min()) <= int(steps.request.max()) < len(requests):
         raise InvalidInput("request", int(steps.request.max()), f"there are {len(requests)} requests")
     hour = _hours(cells, steps)
@@ -110,8 +110,14 @@ def attribute_steps(
         "request_steps": np.ones(steps.step.size),
         "step_shares": weight,
         "kv_share": of_held,
+        "extrapolated": np.zeros(steps.step.size),
     }
+    if isinstance(curve, TableCurve):
+        at = np.maximum(alive, 1.0)
+        parts["extrapolated"] = curve.unmeasured(at, contexts / at)[steps.step].astype(np.float64)
     lines = _summed(parts, steps.request, hour[steps.step])
+    far = judge(requests, curve, pool.outside, pool.token_budget).extrapolated
+    lines = replace(lines, extrapolated=lines.extrapolated | far[lines.row])
     lines = lines.take(by_log.reason[lines.row] != OUTSIDE)
     lines = lines if uses is None else spread(curve, lines, uses, len(requests))
     standard = _by_step(steps, own + shared + experts)
@@ -128,9 +134,10 @@ def attribute_steps(
     reason = np.where(missing & ~named, np.int8(NOT_IN_LEDGER), reason)
     reason = np.where(charged, np.int8(CHARGED), reason)
     variance_ps = np.rint(variance * PS_PER_SECOND).astype(np.int64)
-    return replace(
-        by_log, lines=lines, reason=reason, extrapolated=by_log.extrapolated & charged, variance_ps=variance_ps
-    )
+    beyond = np.zeros(len(requests), np.bool_)
+    beyond[lines.row[lines.extrapolated]] = True
+    found = replace(by_log, lines=lines, reason=reason, extrapolated=beyond, variance_ps=variance_ps)
+    return found.refusing(pool.outside)
 
 
 def _by_step(steps: Steps, parts: Floats) -> Floats:
@@ -159,4 +166,5 @@ def _summed(parts: dict[str, Floats], request: Ints, hour: Ints) -> Lines:
     sums["kv_share"] = sums["kv_share"] / np.maximum(sums["request_steps"], 1.0)
     quality = np.full(key.size, EXACT, np.int8)
     ps = np.rint(share * PS_PER_SECOND).astype(np.int64)
-    return Lines(row=key % width, hour=key // width, share_ps=ps, quality=quality, **sums)
+    extrapolated = sums.pop("extrapolated") > 0
+    return Lines(row=key % width, hour=key // width, share_ps=ps, quality=quality, extrapolated=extrapolated, **sums)

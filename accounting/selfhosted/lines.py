@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from accounting.selfhosted import own_terms
 from accounting.selfhosted.arrays import PS_PER_SECOND, UNKNOWN, Bools, Floats, Ints
-from accounting.selfhosted.curve import Curve
+from accounting.selfhosted.curve import Curve, Outside
 from accounting.selfhosted.pieces import Pieces
 from accounting.selfhosted.pool import Pool
 from accounting.selfhosted.reasons import ESTIMATED, MEASURED
@@ -32,6 +32,7 @@ class Lines:
         request_steps: steps it was in. step_shares: the same, each step counting by the request's part of it.
         kv_share: its mean part of the KV tokens held.
         quality: int8 codes of QUALITIES.
+        extrapolated: the request, or a step it was in, lies beyond what the curve measured.
     """
 
     row: Ints
@@ -46,6 +47,7 @@ class Lines:
     step_shares: Floats
     kv_share: Floats
     quality: npt.NDArray[np.int8]
+    extrapolated: Bools
 
     def __len__(self) -> int:
         return len(self.row)
@@ -69,11 +71,20 @@ class Lines:
         return Lines(**{one.name: getattr(self, one.name)[start:stop] for one in fields(self)})
 
 
+def apart(lines: Lines, outside: Outside) -> tuple[Lines, Lines]:
+    """(lines that are charged, those that a pool refuses): all of a request and hour in which one is extrapolated."""
+    gone = np.zeros(len(lines), np.bool_)
+    if outside == "refuse" and bool(lines.extrapolated.any()):
+        keys = lines.hour * (int(lines.row.max()) + 1) + lines.row
+        gone = np.isin(keys, keys[lines.extrapolated])
+    return lines.take(~gone) if gone.any() else lines, lines.take(gone)
+
+
 class Gathered:
     """Room for the lines of all chunks, made once: joining them at the end would need it twice."""
 
     def __init__(self, most: int) -> None:
-        kinds = {"row": np.int64, "hour": np.int64, "share_ps": np.int64, "quality": np.int8}
+        kinds = {"row": np.int64, "hour": np.int64, "share_ps": np.int64, "quality": np.int8, "extrapolated": np.bool_}
         self._columns: dict[str, Any] = {
             one.name: np.empty(most, kinds.get(one.name, np.float64)) for one in fields(Lines)
         }
@@ -143,6 +154,7 @@ def lines_of(
         "step_shares": windows.steps * before.step_share + decoded * after.step_share,
         "kv_share": kv_share,
         "quality": np.where(filled[row] | inferred, ESTIMATED, MEASURED).astype(np.int8),
+        "extrapolated": before.beyond | after.beyond,
     }
     whole = at.size == row.size
     return Lines(**{name: column if whole else column[at] for name, column in every.items()}), swept

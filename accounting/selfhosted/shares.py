@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from accounting.selfhosted.arrays import UNKNOWN, Bools, Ints
-from accounting.selfhosted.curve import Curve
+from accounting.selfhosted.curve import Curve, Outside
 from accounting.selfhosted.idle import idle_us
-from accounting.selfhosted.lines import Gathered, Lines, lines_of
+from accounting.selfhosted.lines import Gathered, Lines, apart, lines_of
 from accounting.selfhosted.pieces import cut, in_order
 from accounting.selfhosted.place import place
 from accounting.selfhosted.pool import Cells, Pool
-from accounting.selfhosted.reasons import CHARGED, NOT_BILLED
+from accounting.selfhosted.reasons import CHARGED, NOT_BILLED, OUTSIDE
 from accounting.selfhosted.requests import Requests, judge
 from accounting.selfhosted.state import Policy
 
@@ -40,6 +40,7 @@ class Attribution:
         reason: int8 codes of REASONS, by request. extrapolated: charged beyond the curve's measured range.
         capacity_us: replica-microseconds paid for, by hour. in_flight_us, idle_us: worked out each by itself, together the same.
         unproven_us: in flight with nothing but failed requests that show no evidence of steps.
+        refused: lines of a request and hour in steps that no run of a table had, where the pool refuses those.
         variance_ps: measured less standard step time, by hour; None without a step ledger.
     """
 
@@ -52,12 +53,28 @@ class Attribution:
     in_flight_us: Ints
     idle_us: Ints
     unproven_us: Ints
+    refused: Lines
     variance_ps: Ints | None = None
+
+    def refusing(self, outside: Outside) -> Attribution:
+        """The same with what lies beyond the measured steps taken out, if the pool refuses it."""
+        lines, refused = apart(self.lines, outside)
+        if not len(refused):
+            return self
+        kept = np.zeros(self.reason.size, np.bool_)
+        kept[lines.row] = True
+        reason = self.reason.copy()
+        reason[refused.row[~kept[refused.row]]] = OUTSIDE
+        return replace(self, lines=lines, reason=reason, extrapolated=self.extrapolated & kept, refused=refused)
 
     def lines_of(self, hour: int) -> Lines:
         """The lines of one pool hour."""
         start, stop = self._edges[hour], self._edges[hour + 1]
         return self.lines.between(start, stop)
+
+    def refused_in(self, hour: int) -> Ints:
+        """Requests whose share of one pool hour is refused."""
+        return np.unique(self.refused.row[self.refused.hour == hour])
 
     @cached_property
     def _edges(self) -> list[int]:
@@ -66,6 +83,13 @@ class Attribution:
 
 
 def attribute(
+    curve: Curve, pool: Pool, requests: Requests, cells: Cells, policy: Policy = "switch", filled: Bools | None = None
+) -> Attribution:
+    """Shares of all requests that touch the cells, but those that the pool refuses. `filled`: as `swept` has it."""
+    return swept(curve, pool, requests, cells, policy, filled).refusing(pool.outside)
+
+
+def swept(
     curve: Curve, pool: Pool, requests: Requests, cells: Cells, policy: Policy = "switch", filled: Bools | None = None
 ) -> Attribution:
     """Shares of all requests that touch the cells. `filled`: requests whose times are not logged ones (`forward.complete_times`).
@@ -92,17 +116,21 @@ def attribute(
         low, high = int(cell[chosen.start]), int(cell[chosen.stop - 1]) + 1
         parts = stretches.replicas[pieces.cell].astype(np.float64)
         local = replace(pieces, cell=pieces.cell - low)
-        lines, swept = lines_of(curve, pool, policy, requests, charged, estimated, local, parts, high - low, shift)
+        lines, phases = lines_of(curve, pool, policy, requests, charged, estimated, local, parts, high - low, shift)
         found.add(replace(lines, hour=stretches.hour[lines.hour + low]))
-        in_flight[low:high], unproven[low:high] = swept.in_flight_us, swept.unproven_us
+        in_flight[low:high], unproven[low:high] = phases.in_flight_us, phases.unproven_us
         idle[low:high] = idle_us(local, lengths[low:high], stretches.replicas[low:high], shift)
     lines = found.lines()
+    if bool(evidence.extrapolated.any()):
+        lines = replace(lines, extrapolated=lines.extrapolated | evidence.extrapolated[lines.row])
+    beyond = np.zeros(len(requests), np.bool_)
+    beyond[lines.row[lines.extrapolated]] = True
     billed = np.zeros(len(requests), np.bool_)
     billed[lines.row] = True
     reason = np.where(charged & ~billed, np.int8(NOT_BILLED), evidence.reason)
     flight, idle, nobody = (stretches.by_hour(one) for one in (in_flight, idle, unproven))
     return Attribution(
-        curve, policy, lines, reason, evidence.extrapolated & billed, cells.capacity_us(), flight, idle, nobody
+        curve, policy, lines, reason, beyond, cells.capacity_us(), flight, idle, nobody, lines.between(0, 0)
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from accounting.selfhosted.arrays import US_PER_SECOND, Bools, Floats, Ints
-from accounting.selfhosted.curve import Curve
+from accounting.selfhosted.curve import Curve, TableCurve
 from accounting.selfhosted.events import Events
 from accounting.selfhosted.pieces import Pieces
 from accounting.selfhosted.pool import Pool
@@ -29,6 +29,7 @@ class State:
         requests: R; at least 1. held: KV tokens of all in the step.
         shared: seconds of a step that it costs whoever is in it, () where constant. experts: seconds of its experts for one token.
         blocked: memory kept a waiting request out.
+        beyond: no run of a table had that batch at such contexts; None for curves of other forms.
     """
 
     prefill_steps: Floats
@@ -38,6 +39,7 @@ class State:
     shared: Floats
     experts: Floats | None
     blocked: Bools | None
+    beyond: Bools | None
 
 
 def state_of(
@@ -72,15 +74,16 @@ def state_of(
     runs = np.where(present > 0, events.seconds, 0.0)
     shared = curve.shared_seconds(requests, contexts)
     experts = curve.e * curve.coverage(tokens) / np.maximum(tokens, 1.0) if curve.moe else None
+    beyond = curve.unmeasured(requests, contexts / requests) if isinstance(curve, TableCurve) else None
     if pool.order == "decode_first":
         steps = runs / curve.step_seconds(positions, contexts, prefill, tokens)
-        return State(steps, steps, requests, held, shared, experts, blocked)
+        return State(steps, steps, requests, held, shared, experts, blocked, beyond)
     prompts = prefilling > 0
     none = np.zeros(events.size)
     alone = np.maximum(np.where(prompts, prefilling, present) / busy, 1.0)
     of_prompts = runs / curve.step_seconds(none, none, prefill, tokens)
     of_decodes = runs * np.where(prompts, _STALLED, 1.0) / curve.step_seconds(positions, contexts, none, positions)
-    return State(of_prompts, of_decodes, alone, held, shared, experts, blocked)
+    return State(of_prompts, of_decodes, alone, held, shared, experts, blocked, beyond)
 
 
 def _busy(present: Floats, parts: Floats, events: Events) -> Floats:

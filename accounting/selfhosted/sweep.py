@@ -32,6 +32,7 @@ class Phase:
         experts: seconds of a step's experts for one token.
         kv_share: its part of the KV tokens held.
         blocked: how much of the phase memory blocked admission.
+        beyond: whether some of it was in steps that no run of the table had.
     """
 
     shared: Floats
@@ -39,6 +40,7 @@ class Phase:
     experts: Floats
     kv_share: Floats
     blocked: Floats
+    beyond: Bools
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class _Integrals:
         self.shared = self.equal if self.seconds is not None else integral(equal * state.shared)
         self.experts = None if state.experts is None else integral(steps * state.experts)
         self.held = integral(by_held)
+        self.beyond = None if state.beyond is None else integral(np.where(state.beyond, steps, 0.0))
         self.blocked: tuple[Floats, ...] | None = None
         if state.blocked is not None:
             full, seconds = np.where(state.blocked, by_held, 0.0), state.shared
@@ -123,4 +126,5 @@ class _Integrals:
             shared = shared + of_held(self.blocked[3], self.blocked[4])
         experts = np.zeros(steps.size) if self.experts is None else between(self.experts) * scale
         kv_share = half_way * between(self.held)
-        return Phase(shared * scale, step_share * scale, experts, kv_share * scale, blocked * scale)
+        beyond = np.zeros(steps.size, np.bool_) if self.beyond is None else has & (between(self.beyond) > 0)
+        return Phase(shared * scale, step_share * scale, experts, kv_share * scale, blocked * scale, beyond)

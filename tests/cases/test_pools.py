@@ -38,6 +38,7 @@ def settled(bill: str, used: dict[str, str], busy: str) -> Settled:
         request_steps=ones,
         step_shares=ones,
         kv_share=ones,
+        extrapolated=nothing > 0,
         quality=np.ones(len(used), np.int8),
     )
     capacity, flight = (np.array([to_minor(amount) // 10**11]) for amount in (bill, busy))
@@ -52,6 +53,7 @@ def settled(bill: str, used: dict[str, str], busy: str) -> Settled:
         flight,
         capacity - flight,
         flight * 0,
+        lines.between(0, 0),
     )
     one = settle_hour(found, 0, to_minor(bill), np.array(list(used)))
     one.check()

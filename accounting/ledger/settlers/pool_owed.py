@@ -11,7 +11,6 @@ import numpy as np
 from accounting.ledger.settlers.pool_log import Log
 from accounting.selfhosted.hour import Settled, total_of
 from accounting.selfhosted.reasons import NO_EVIDENCE, QUALITIES, REASONS
-from accounting.selfhosted.shares import Attribution
 
 WAITED = "no_steps_in_this_hour"
 """It waited, or its steps lie in other hours or in another pool: what precedes them costs nothing."""
@@ -40,17 +39,17 @@ class Owed:
     details: dict[str, Any]
 
 
-def shares_of(settled: Settled, log: Log, found: Attribution) -> list[Owed]:
+def shares_of(settled: Settled, log: Log) -> list[Owed]:
     """The lines of an hour, a request each; a replica that left and came back makes several."""
     lines = settled.lines
     columns = {name: column.tolist() for name, column in _columns(settled).items()}
     groups: defaultdict[int, list[int]] = defaultdict(list)
     for at, row in enumerate(lines.row.tolist()):
         groups[row].append(at)
-    places, beyond = log.place.tolist(), found.extrapolated.tolist()
+    places, beyond = log.place.tolist(), lines.extrapolated.tolist()
     return [
-        _share({name: sum(column[at] for at in ats) for name, column in columns.items()}, places[row], beyond[row],
-               QUALITIES[max(int(lines.quality[at]) for at in ats)])
+        _share({name: sum(column[at] for at in ats) for name, column in columns.items()}, places[row],
+               any(beyond[at] for at in ats), QUALITIES[max(int(lines.quality[at]) for at in ats)])
         for row, ats in groups.items()
         if row < len(places)
     ]  # fmt: skip

@@ -21,7 +21,7 @@ from accounting.selfhosted.ledger_steps import attribute_steps
 from accounting.selfhosted.pool import HOUR_US
 from accounting.selfhosted.pool_settings import AMORTISED, FIRST_PAYS, Membership, PoolSettings
 from accounting.selfhosted.rates import us
-from accounting.selfhosted.reasons import CHARGED, NOT_BILLED, REASONS
+from accounting.selfhosted.reasons import CHARGED, NOT_BILLED, OUTSIDE, REASONS
 from accounting.selfhosted.requests import Requests
 from accounting.selfhosted.shares import Attribution, attribute
 from accounting.storage.pool_steps import HourSteps
@@ -167,16 +167,19 @@ def _hour(
     settled = settle_hour(found, index, bill.minor, requests.request_id, best)
     settled.check()
     back = {place: at for at, place in enumerate(log.place.tolist())}
-    owed = list(shares_of(settled, log, found))
+    owed = list(shares_of(settled, log))
     if settings.prefix_policy == AMORTISED:
         owed = [_prefixes(one, back[one.place], ledger) for one in owed]
     charged = {one.place for one in owed}
+    refused = {int(log.place[row]) for row in found.refused_in(index).tolist() if row < len(log.place)}
+    owed += [without_share(place, REASONS[OUTSIDE]) for place in sorted(refused)]
+    charged |= refused
     billed = _billed(found, members, requests)
     for place in own:
         if place not in charged:
             owed.append(without_share(place, log.unusable.get(place) or _reason(found, billed, back[place])))
     rows = settled.lines.row
-    beyond = int(np.unique(rows[found.extrapolated[rows]]).size)
+    beyond = int(np.unique(rows[settled.lines.extrapolated]).size)
     fluid = bool((requests.replica[rows] == UNKNOWN).any())
     unknown = None if ledger is None else unlogged_of(settled, log, ledger.names)
     count = len({*own, *charged})
@@ -214,6 +217,8 @@ def _billed(found: Attribution, members: Sequence[Membership], requests: Request
 def _reason(found: Attribution, billed: Bools, at: int) -> str:
     """Why a request has no share in its own hour."""
     reason = int(found.reason[at])
+    if at in found.refused.row:
+        return WAITED
     if reason == CHARGED or (reason == NOT_BILLED and billed[at]):
         return WAITED
     return REASONS[reason]

@@ -156,3 +156,17 @@ def test_a_table_prices_with_equal_shares_of_its_served_steps() -> None:
     of = attribute(table, POOL, pair(), Cells.of_hours([0], 1))
     assert of.lines.seconds == pytest.approx([1.01, 1.01], rel=1e-9)
     assert settle_hour(of, 0, 10**15, np.array(["a", "b"]), best_batch=2).underfill is None
+
+
+def test_steps_of_a_batch_that_no_run_of_a_table_had_are_flagged_or_refused_by_the_hour() -> None:
+    """Two together, then one alone: 2 at once was served with one token only, 1 with 10,000 too."""
+    jobs = [Job(at, came, 1_000, 0, 101, first=came + 0.1, end=came + 2.1) for at, came in enumerate((0.9, 0.9, 5.0))]
+    known = np.array([[True, True], [True, False]])
+    served = Grid(np.array([1.0, 2.0]), np.array([1.0, 10_000.0]), np.full((2, 2), 0.02), known)
+    table = TableCurve(HEADER, Domain((1, 2), (1, 10_000)), served)
+    flagged = attribute(table, POOL, log(jobs), Cells.of_hours([0], 1))
+    assert (reasons(flagged), flagged.extrapolated.tolist()) == (["charged"] * 3, [True, True, False])
+    refused = attribute(table, replace(POOL, outside="refuse"), log(jobs), Cells.of_hours([0], 1))
+    assert reasons(refused) == ["outside_measured_range", "outside_measured_range", "charged"]
+    assert (refused.lines.row.tolist(), refused.refused_in(0).tolist()) == ([2], [0, 1])
+    assert refused.in_flight_us.tolist() == flagged.in_flight_us.tolist()

@@ -6,9 +6,12 @@ import dataclasses
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import numpy as np
 import pytest
 
+from accounting.selfhosted.curve import Domain, TableCurve
 from accounting.selfhosted.curve_json import dump_curve
+from accounting.selfhosted.grid import Grid
 from accounting.selfhosted.pool_settings import Membership
 from accounting.storage.curves import record_curve, record_shared_curve
 from accounting.storage.pools import record_member, record_pool
@@ -77,6 +80,34 @@ def test_a_request_beyond_the_measured_range_is_marked_or_refused_by_the_pools_o
     assert flags.query("SELECT extrapolated, charged FROM pool_hours") == [(1, 1)]
     assert flags.query("SELECT details->'beyond_measured_range' FROM charges WHERE quality IS NOT NULL") == [(True,)]
     assert (refuses.statuses(), refuses.reasons()) == ({"unpriced": 1}, {"outside_measured_range"})
+
+
+def test_steps_that_no_run_of_a_table_had_are_marked_or_refused_by_the_pools_option(make: Make) -> None:
+    """Of two at once nothing was served at 10,000 tokens: a and b run together, c alone; v and w wait in this hour
+    and run together in the next."""
+    known = np.array([[True, True], [True, False]])
+    steps = Grid(np.array([1.0, 2.0]), np.array([1.0, 10_000.0]), np.full((2, 2), 0.01), known)
+    header = dataclasses.replace(CURVE.header, curve_id="holes")
+    table = dump_curve(TableCurve(header, Domain((1.0, 2.0), (1.0, 10_000.0)), steps))
+    flags, refuses = make(), make(outside_range="refuse")
+    for world in (flags, refuses):
+        record_curve(world.database.app, world.tenant, table, "test")
+        record_pool(
+            world.database.app, world.tenant, dataclasses.replace(world.settings[POOL], curve_id="holes"), "test"
+        )
+        world.send(a(), b(), request("c", "10:30:00", "10:30:01", "10:30:03"))
+        world.send(*(request(name, "10:59:50", "11:00:05", "11:00:07") for name in ("v", "w")))
+        world.bill("2.49", TEN, ELEVEN)
+        world.settle()
+        assert world.totals(TEN) == {BILL}
+    assert (flags.statuses(), flags.query("SELECT extrapolated FROM pool_hours ORDER BY hour")) == (
+        {"priced": 5},
+        [(2,), (2,)],
+    )
+    marked = "SELECT subject_id FROM charges WHERE (details->'beyond_measured_range')::boolean ORDER BY subject_id"
+    assert flags.query(marked) == [("a",), ("b",), ("v",), ("w",)]
+    assert refuses.query("SELECT charged, unpriced FROM pool_hours ORDER BY hour") == [(1, 2), (0, 2)]
+    assert refuses.reasons() == {"outside_measured_range"}
 
 
 def test_what_becomes_known_by_a_revision_is_priced(make: Make) -> None:
