@@ -12,12 +12,17 @@ from decimal import Decimal
 from typing import Literal
 
 from accounting.errors import InvalidInput
-from accounting.money import parse_amount, parse_unit_price
+from accounting.money import PRICE_SCALE, parse_amount, parse_unit_price
 from accounting.usage.classes import PRICED_CLASSES
 
 RuleKind = Literal["discount", "multiplier", "fixed", "cap", "floor"]
 PRICE_KINDS = ("fixed", "cap", "floor")
 """Rules whose value is a price in the contract's currency; the others are factors."""
+
+DEAREST_PRICE = 10**6
+"""A price that a contract states stays below this many currency units, so that the price row made of it can be held."""
+LARGEST_AMOUNT = 10**12
+"""So does the amount of a commitment or a credit, so that its ledger lines can."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class PriceRule:
         _check_name("rule_id", self.rule_id)
         where = f"rule {self.rule_id}.value"
         if self.kind in PRICE_KINDS:
-            parse_unit_price(self.value_text, where)
+            _check_price(where, self.value_text)
         elif self.kind == "discount":
             if not 0 < self.value <= 1:
                 raise InvalidInput(where, self.value_text, "a discount is a fraction above 0, at most 1 (10 % is 0.10)")
@@ -128,7 +133,7 @@ class VolumeTier:
             raise InvalidInput(f"{where}.steps", quantities, "quantities from 0 on, each once and rising")
         for step in self.steps:
             if step.kind == "price":
-                parse_unit_price(step.value_text, f"{where}.value")
+                _check_price(f"{where}.value", step.value_text)
             elif step.kind != "discount" or not 0 < parse_amount(step.value_text, f"{where}.value") <= 1:
                 raise InvalidInput(f"{where}.value", step.value_text, "a price, or a discount above 0, at most 1")
         if self.period not in ("calendar_month", "contract_month"):
@@ -239,9 +244,14 @@ def _check_name(field: str, value: str) -> None:
         raise InvalidInput(field, value, "a text is expected")
 
 
+def _check_price(field: str, text: str) -> None:
+    if parse_unit_price(text, field) >= DEAREST_PRICE * 10**PRICE_SCALE:
+        raise InvalidInput(field, text, f"a price below {DEAREST_PRICE} is expected")
+
+
 def _check_positive(field: str, text: str) -> None:
-    if parse_amount(text, field) <= 0:
-        raise InvalidInput(field, text, "an amount above 0 is expected")
+    if not 0 < parse_amount(text, field) < LARGEST_AMOUNT:
+        raise InvalidInput(field, text, f"an amount above 0 and below {LARGEST_AMOUNT} is expected")
 
 
 def _check_span(where: str, start: datetime | None, end: datetime | None) -> None:

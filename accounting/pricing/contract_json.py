@@ -194,6 +194,8 @@ def _names(fields: _Fields, name: str) -> frozenset[str] | None:
         return None
     if isinstance(values, str) or not isinstance(values, Sequence) or not all(isinstance(one, str) for one in values):
         raise InvalidInput(f"{fields.where}.{name}", values, "a list of names is expected")
+    for value in values:
+        _check_storable(fields, name, value)
     return frozenset(values)
 
 
@@ -201,7 +203,13 @@ def _text(fields: _Fields, name: str) -> str:
     value = fields.pop(name, None)
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"{fields.where}.{name}", value, "a text is expected")
+    _check_storable(fields, name, value)
     return value
+
+
+def _check_storable(fields: _Fields, name: str, value: str) -> None:
+    if "\x00" in value:
+        raise InvalidInput(f"{fields.where}.{name}", value, "holds the character U+0000")
 
 
 def _optional_text(fields: _Fields, name: str) -> str | None:

@@ -10,6 +10,7 @@ from decimal import Decimal
 import psycopg
 from sqlalchemy import Connection, Engine, text
 
+from accounting.errors import InvalidInput
 from accounting.money import format_plain
 from accounting.pricing.currency import MOST_DAYS_BACK, Rate, RateTable, ReferenceRate
 from accounting.pricing.currency_codes import currency_code
@@ -73,8 +74,11 @@ def read_rates(connection: Connection, currencies: Iterable[str], first: date, l
 
 
 def rate_on(engine: Engine, from_currency: str, to_currency: str, on: date) -> Rate:
-    """The rate of a day by the stated rule. Raises InvalidInput for what is no currency, MissingRate for a day without a rate."""
+    """The rate of a day by the stated rule. Raises InvalidInput for what is no currency or no day that could have one, MissingRate
+    for a day without a rate."""
     pair = currency_code(from_currency, "from"), currency_code(to_currency, "to")
+    if not 1970 <= on.year < 2200:
+        raise InvalidInput("on", on.isoformat(), "a year from 1970 to before 2200 is expected")
     with read_only(engine, NO_TENANT) as connection:
         return read_rates(connection, pair, on, on).rate(*pair, on)
 

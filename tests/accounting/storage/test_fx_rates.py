@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
-from accounting.errors import MissingRate
+from accounting.errors import InvalidInput, MissingRate
 from accounting.pricing.currency import RateTable, ReferenceRate
 from accounting.pricing.ecb import packaged, read_history
 from accounting.storage.engine import read_only, transaction
-from accounting.storage.fx_rates import Imported, import_rates, read_rates
+from accounting.storage.fx_rates import Imported, import_rates, rate_on, read_rates
 from tests.conftest import Database
 
 pytestmark = pytest.mark.storage
@@ -57,6 +57,12 @@ def test_days_before_the_first_are_read_as_far_as_the_rule_reaches(database: Dat
     assert _read(database, {"PLN"}, DAY, NEXT).rate("EUR", "PLN", DAY).rate_date == date(2026, 6, 24)
     with pytest.raises(MissingRate, match="PLN on 2026-07-02"):
         _read(database, {"PLN"}, DAY, NEXT).rate("EUR", "PLN", NEXT)
+
+
+@pytest.mark.parametrize("day", [date.min, date.max, date(1969, 12, 31), date(2200, 1, 1)])
+def test_a_day_that_no_rate_could_be_of_is_refused_by_name(database: Database, day: date) -> None:
+    with pytest.raises(InvalidInput, match=f"on='{day.isoformat()}': a year from 1970"):
+        rate_on(database.app, "EUR", "USD", day)
 
 
 def test_the_application_reads_rates_and_can_change_none(database: Database) -> None:
