@@ -13,6 +13,7 @@ from typing import Literal
 
 from accounting.errors import InvalidInput
 from accounting.money import PRICE_SCALE, parse_amount, parse_unit_price
+from accounting.pricing.currency_codes import currency_code
 from accounting.usage.classes import PRICED_CLASSES
 
 RuleKind = Literal["discount", "multiplier", "fixed", "cap", "floor"]
@@ -230,8 +231,7 @@ class Contract:
     def __post_init__(self) -> None:
         for name in ("contract_id", "tenant", "seller"):
             _check_name(name, getattr(self, name))
-        if len(self.currency) != 3 or not self.currency.isalpha() or self.currency != self.currency.upper():
-            raise InvalidInput("currency", self.currency, "an ISO 4217 code of three capitals is expected")
+        currency_code(self.currency)
         _check_span(f"contract {self.contract_id}", self.effective_from, self.effective_until)
         ids = [rule.rule_id for rule in self.rules] + [tier.tier_id for tier in self.volume_tiers]
         ids += [one.commitment_id for one in self.commitments] + [credit.credit_id for credit in self.credits]

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time
 
 from accounting.errors import InvalidInput, PriceBookError
 from accounting.money import format_scaled, parse_unit_price
+from accounting.pricing.currency_codes import currency_code
 from accounting.pricing.data_files import seller_names
 from accounting.pricing.tariff import Tariff, fallbacks_for
 from accounting.usage.classes import PRICED_CLASSES, UNIT_CLASSES
@@ -43,6 +44,9 @@ def tariff_from_entry(entry: Entry, siblings: Iterable[Tariff] = (), tenant: str
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             raise InvalidInput(name, value, f"{type(value).__name__} is not text; a float may already have lost digits")
     texts = {name: str(value).strip() for name, value in fields.items()}
+    for name, text in texts.items():
+        if "\x00" in text or (not text.isascii() and any("\ud800" <= one <= "\udfff" for one in text)):
+            raise InvalidInput(name, text, "holds a character that can't be kept: U+0000 or half of a pair")
     _check_names(texts)
     prices = {name: _price(name, texts[name]) for name in PRICED_CLASSES if name in texts}
     if not prices:
@@ -78,8 +82,7 @@ def _check_names(texts: Mapping[str, str]) -> None:
     known = seller_names().get(texts["seller"].lower())
     if known is not None and known != texts["seller"]:
         raise InvalidInput("seller", texts["seller"], f"price rows call this seller {known!r}")
-    if len(currency := texts.get("currency", "USD")) != 3 or not currency.isalpha() or not currency.isupper():
-        raise InvalidInput("currency", currency, "an ISO 4217 code of three capitals is expected")
+    currency_code(texts.get("currency", "USD"))
 
 
 def _compare(row: Tariff, texts: Mapping[str, str], siblings: Iterable[Tariff]) -> None:
@@ -122,6 +125,8 @@ def _whole(texts: Mapping[str, str], name: str) -> int:
     text = texts.get(name, "0").replace("_", "")
     if not text.isdecimal():
         raise InvalidInput(name, texts[name], "a whole number is expected")
+    if len(text) > 12:
+        raise InvalidInput(name, texts[name], "a whole number of at most 12 digits is expected")
     return int(text)
 
 
