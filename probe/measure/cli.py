@@ -13,6 +13,7 @@ from tqdm import tqdm
 from probe.curve.printing import print_errors
 from probe.curve.schema import ResultFile, read_result
 from probe.refusals import refusals
+from probe.server.memory_options import memory_options
 from probe.server.options import DTYPES, KV_CACHE_DTYPES, QUANTIZATIONS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -86,9 +87,7 @@ A grid file: {"batch": [1, 4, 16], "context": [64, 256, 1024], "ragged": [[4, 25
     "--kv-cache-dtype", default="auto", show_default=True, type=click.Choice(KV_CACHE_DTYPES), help="Of the KV."
 )
 @click.option("--block-size", default=16, show_default=True, type=_COUNT, help="Tokens a KV block.")
-@click.option(
-    "--kv-cache-memory-bytes", default=1 << 30, show_default=True, type=_COUNT, help="Budget of the KV cache."
-)
+@memory_options
 @click.option("--max-model-len", default=4096, show_default=True, type=_COUNT, help="Prompt and output at most.")
 @click.option("--max-num-seqs", default=64, show_default=True, type=_COUNT, help="Requests running at once at most.")
 @click.option("--max-num-batched-tokens", default=2048, show_default=True, type=_COUNT, help="Tokens a step at most.")

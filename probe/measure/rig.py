@@ -14,7 +14,7 @@ from probe.fit.model import Experts
 from probe.measure.errors import MeasureRefused
 from probe.measure.lay import fill
 from probe.measure.plan import Limits
-from probe.server.build import build_model, engine_config
+from probe.server.build import build_model, engine_config, forward_of, on_device
 from probe.server.options import ServeOptions
 
 
@@ -54,8 +54,9 @@ def build_rig(options: ServeOptions, threads: int | None = None) -> Rig:
         raise MeasureRefused("speculative_method", options.speculative_method, "a sweep measures plain steps")
     if threads is not None:
         torch.set_num_threads(threads)
-    device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    engine = Engine(build_model(options, options.model, device), engine_config(options))
+    options, device = on_device(options)
+    model = build_model(options, options.model, device)
+    engine = Engine(model, engine_config(options), forward=forward_of(options, model))
     fill(engine)
     return Rig(engine, options, torch.get_num_threads())
 
@@ -77,6 +78,8 @@ def rig_of(options: dict[str, Any]) -> Rig:
             "engine.options", None, "`model` is missing: this was not measured by `tokencogs probe run`"
         )
     values = {name: value for name, value in options.items() if name != "threads"}
+    if values.get("kv_cache_memory_bytes") is not None:
+        values["gpu_memory_utilization"] = None  # the bytes decide; files of a CPU once had a share beside them
     values["synthetic_acceptance"] = tuple(values.get("synthetic_acceptance", ()))
     return build_rig(ServeOptions(**values), options.get("threads"))
 

@@ -42,9 +42,7 @@ DRAFT_SHARE = 4  # the draft model's cache gets a quarter of the budget; on a GP
 
 def build(options: ServeOptions) -> FastAPI:
     """The application, its engine ready. Errors: ProbeError and ValueError naming what can't be."""
-    device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if options.kv_cache_memory_bytes is None and device.type == "cpu":
-        options = replace(options, kv_cache_memory_bytes=CPU_BYTES)
+    options, device = on_device(options)
     model = build_model(options, options.model, device)
     if pool.takes(model.embedding):
         calls.compile_all()
@@ -57,13 +55,28 @@ def build(options: ServeOptions) -> FastAPI:
         sampler=_sampler(options),
         proposer=_proposer(options, model),
         ledger=ledger,
-        forward=_graphed(model) if options.cuda_graphs else None,
+        forward=forward_of(options, model),
     )
     name = options.served_model_name or options.model
     served = Served(
         engine, name, model.config.vocab_size, options.max_model_len, text, ledger.close if ledger else None
     )
     return create_app(served)
+
+
+def on_device(options: ServeOptions) -> tuple[ServeOptions, torch.device]:
+    """The device, and the options with what was left open there. Errors: ProbeError for an option that the device has no use for."""
+    device = torch.device(options.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if device.type == "cuda":
+        if options.kv_cache_memory_bytes is None and options.gpu_memory_utilization is None:
+            options = replace(options, gpu_memory_utilization=EngineConfig.gpu_memory_utilization)
+        return options, device
+    for name in ("cuda_graphs", "gpu_memory_utilization"):
+        if (given := getattr(options, name)) not in (None, False):
+            raise ProbeError(f"{name}: {given}, and the device is {device.type}: it is for a GPU")
+    if options.kv_cache_memory_bytes is None:
+        options = replace(options, kv_cache_memory_bytes=CPU_BYTES)
+    return options, device
 
 
 def _run(options: ServeOptions, device: torch.device) -> dict[str, Any]:
@@ -98,10 +111,11 @@ def engine_config(options: ServeOptions) -> EngineConfig:
         max_model_len=options.max_model_len,
         policy="prefill_first" if options.policy == "prefill_first" else "decode_first",
     )
+    share = options.gpu_memory_utilization
     return EngineConfig(
         block_size=options.block_size,
         kv_cache_bytes=options.kv_cache_memory_bytes,
-        gpu_memory_utilization=options.gpu_memory_utilization,
+        gpu_memory_utilization=EngineConfig.gpu_memory_utilization if share is None else share,
         enable_prefix_caching=options.enable_prefix_caching,
         kv_cache_dtype=options.kv_cache_dtype,
         seed=options.seed,
@@ -129,7 +143,10 @@ def _backend(options: ServeOptions, dtype: torch.dtype, device: torch.device) ->
     return backend if options.kv_cache_dtype == "auto" else QuantisedAttention(backend)
 
 
-def _graphed(model: Model) -> Forward:
+def forward_of(options: ServeOptions, model: Model) -> Forward | None:
+    """Decode steps replayed from CUDA graphs where that was asked for; None: the model's own."""
+    if not options.cuda_graphs:
+        return None
     from probe.engine.graphs import GraphedModel  # noqa: PLC0415 (the extra `gpu`)
 
     return GraphedModel(model).forward

@@ -13,6 +13,7 @@ import click
 import uvicorn
 
 from probe.refusals import refusals
+from probe.server.memory_options import memory_options
 from probe.server.options import DTYPES, KV_CACHE_DTYPES, QUANTIZATIONS, ServeOptions
 
 _EPILOG = """\b
@@ -61,23 +62,7 @@ _COUNT = click.IntRange(min=1)
     help="Of the KV cache; auto: that of the weights.",
 )
 @click.option("--block-size", default=16, show_default=True, type=_COUNT, help="Tokens a KV block.")
-@click.option(
-    "--kv-cache-memory-bytes",
-    default=None,
-    type=_COUNT,
-    help="Budget of the KV cache. Default: on a GPU what --gpu-memory-utilization leaves, on a CPU 1 GiB.",
-)
-@click.option(
-    "--gpu-memory-utilization",
-    default=0.9,
-    show_default=True,
-    help="Share of a GPU's memory that weights and KV cache may take.",
-)
-@click.option(
-    "--cuda-graphs",
-    is_flag=True,
-    help="Replay decode steps from CUDA graphs; models without experts. Not measured yet.",
-)
+@memory_options
 @click.option("--max-model-len", default=4096, show_default=True, type=_COUNT, help="Prompt and output at most.")
 @click.option("--max-num-seqs", default=64, show_default=True, type=_COUNT, help="Requests running at once at most.")
 @click.option("--max-num-batched-tokens", default=2048, show_default=True, type=_COUNT, help="Tokens a step at most.")

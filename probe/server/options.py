@@ -19,7 +19,7 @@ class ServeOptions:
     """vLLM's names where it has them; meanings stand in `tokencogs probe serve --help`.
 
     Attributes: synthetic_acceptance: rates by position; empty: drafts are verified. kv_cache_memory_bytes: None: on a GPU by
-    gpu_memory_utilization, on a CPU 1 GiB.
+    gpu_memory_utilization, on a CPU 1 GiB. gpu_memory_utilization: None: 0.9 of a GPU; a CPU has none.
     """
 
     model: str
@@ -32,7 +32,7 @@ class ServeOptions:
     kv_cache_dtype: str = "auto"
     block_size: int = 16
     kv_cache_memory_bytes: int | None = 1 << 30
-    gpu_memory_utilization: float = 0.9
+    gpu_memory_utilization: float | None = None
     cuda_graphs: bool = False
     max_model_len: int = 4096
     max_num_seqs: int = 64
@@ -49,6 +49,9 @@ class ServeOptions:
     def __post_init__(self) -> None:
         if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
             raise ValueError(f"device: {self.device!r} is neither cpu nor cuda")
+        share = self.gpu_memory_utilization
+        if share is not None and not 0.0 < share <= 1.0:
+            raise ValueError(f"gpu_memory_utilization: {share} is not in (0, 1]")
         if self.ledger is not None and not self.ledger.parent.is_dir():
             raise ValueError(f"ledger: {self.ledger} can't be written, its folder isn't there")
         if self.ledger is not None and self.ledger.exists():

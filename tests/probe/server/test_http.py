@@ -274,7 +274,8 @@ def test_an_eight_bit_model_and_cache_are_served() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"cuda_graphs": True}, "cuda_graphs: needs the Triton backend, got TorchPagedAttention"),
+        ({"cuda_graphs": True}, "cuda_graphs: True, and the device is cpu"),
+        ({"gpu_memory_utilization": 0.5}, "gpu_memory_utilization: 0.5, and the device is cpu"),
         ({"device": "cuda"}, "device: 'cuda', and torch .* sees no CUDA device"),
         ({"gpu_memory_utilization": 1.5}, "gpu_memory_utilization: 1.5 is not in"),
     ],
