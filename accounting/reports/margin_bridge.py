@@ -19,6 +19,7 @@ from accounting.reports.period_days import period_days
 from accounting.reports.price_volume_mix import Sold, price_volume_mix
 from accounting.reports.query import ReportQuery
 from accounting.reports.ratios import in_steps, rounded_to
+from accounting.reports.reconcile import control, elsewhere
 from accounting.reports.sections import Section, SectionedReport
 from accounting.revenue.plans import running
 from accounting.storage.engine import read_only
@@ -65,6 +66,7 @@ def margin_bridge(engine: Engine, context: TenantContext, query: ReportQuery) ->
             for days, own, one in zip(periods, sold, earned, strict=True)
         )
         covered = read_coverage(connection, context, query)
+        others = [] if query.currency else elsewhere(currency, control(connection, context, query))
     found = bridge(before, after)
     amounts = zip(
         in_steps([step.revenue for step in found], _PLACES),
@@ -80,6 +82,7 @@ def margin_bridge(engine: Engine, context: TenantContext, query: ReportQuery) ->
             "difference", _difference(before, after, change), currency, "margins less steps; 0 or the report is wrong"
         ),
         Footer("order", Decimal(len(STEPS)), currency, f"steps in this order: {', '.join(STEPS)}"),
+        *others,
     ]
     outline = (Node(change, tuple(Node(row) for row in rows)),)
     sections = (_mix(before, after, currency), *([rates.section()] if rates else []))

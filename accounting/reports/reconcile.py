@@ -95,6 +95,13 @@ def footer(currency: str, reported: Decimal | None, found: Control) -> list[Foot
     return [Footer(name, amount, currency, note) for name, amount, note in lines]
 
 
+def elsewhere(currency: str, found: Control) -> list[Footer]:
+    """What a report of one billing currency alone leaves out: a line each other currency that anything cost in."""
+    note = f"billed in it and in no figure here, which are of {currency}; ask for one currency to have all"
+    others = sorted((name, amount) for name, amount in found.incurred.items() if name != currency and amount)
+    return [Footer("spend_in_other_currency", amount, name, note) for name, amount in others]
+
+
 def _instant(first: date) -> datetime:
     return datetime(first.year, first.month, first.day, tzinfo=UTC)
 

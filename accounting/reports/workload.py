@@ -16,6 +16,7 @@ from accounting.reports.coverage import read_coverage
 from accounting.reports.exact import ZERO, minus, percent, total
 from accounting.reports.query import ReportQuery
 from accounting.reports.ratios import per, rounded_if_known
+from accounting.reports.reconcile import control, elsewhere
 from accounting.reports.sections import SectionedReport
 from accounting.reports.workload_data import WorkloadData
 from accounting.reports.workload_sections import growth_section, tasks_section
@@ -83,11 +84,12 @@ def workload(engine: Engine, context: TenantContext, query: ReportQuery) -> Sect
         rows = [_row(one, currency) for one in data.read("keys", GROUPS[by])]
         sections = (growth_section(data.read("months"), currency), tasks_section(data.read("tasks"), currency))
         covered = read_coverage(connection, context, query)
+        others = [] if query.currency else elsewhere(currency, control(connection, context, query))
     whole = next((row for row in rows if row["row"] == "total"), None)
     details = [row for row in rows if row["row"] == "detail"]
     details.sort(key=lambda row: (-(row["effective_cost"] or ZERO), row["key"]))
     if whole is None:
-        return SectionedReport(NAME, query, COLUMNS, (), covered)
+        return SectionedReport(NAME, query, COLUMNS, (), covered, others)
     kept = details[: query.limit]
     left = total(row["effective_cost"] or ZERO for row in details[len(kept) :])
     shown = total(row["effective_cost"] or ZERO for row in kept)
@@ -95,6 +97,7 @@ def workload(engine: Engine, context: TenantContext, query: ReportQuery) -> Sect
     feet = [
         Footer("left_out", left, currency, "cost of keys beyond the limit"),
         Footer("difference", minus(minus(cost, shown), left), currency, _DIFFERENCE[data.converter is not None]),
+        *others,
     ]
     conversions = []
     if data.converter is not None:

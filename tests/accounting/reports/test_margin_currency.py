@@ -122,6 +122,12 @@ def _dec(texts: Iterable[str]) -> list[Decimal]:
     return [Decimal(text) for text in texts]
 
 
+@pytest.mark.parametrize("name", ["workload", "margin-bridge"])
+def test_a_report_of_one_billing_currency_says_what_was_spent_in_others(euro: Euro, name: str) -> None:
+    assert _feet(euro.report(name, None), "USD") == {"spend_in_other_currency": Decimal("0.0112")}
+    assert "spend_in_other_currency" not in _feet(euro.report("workload", "EUR"), "USD")
+
+
 def test_revenue_in_euros_goes_to_the_feature_that_was_served_in_dollars(euro: Euro) -> None:
     rows = euro.report("margin", None, by="feature").rows
     billed = [(row["feature"] or row["row"], row["net_revenue"]) for row in rows if row["billing_currency"] == "EUR"]
