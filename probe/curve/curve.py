@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from probe.curve.curve_file import check_fields
 from probe.curve.errors import CurveRefused
 from probe.curve.grid import Floats, Grid
 from probe.curve.terms import Terms
@@ -50,9 +51,7 @@ class CurveDocument:
         """Reads the parts; raises CurveRefused naming what is missing."""
         if file.get("version") != FILE_VERSION:
             raise CurveRefused("curve.version", file.get("version"), f"this reads version {FILE_VERSION}")
-        for name in ("curve_id", "form", "domain"):
-            if not file.get(name):
-                raise CurveRefused(f"curve.{name}", file.get(name), "it is required")
+        check_fields(file)
         try:
             return cls._of(file)
         except (KeyError, TypeError, ValueError) as error:
@@ -69,11 +68,16 @@ class CurveDocument:
         grids = {name: None if file.get(name) is None else Grid.of(file[name]) for name in _GRIDS}
         terms = None
         if file["form"] == "step":
-            given = file.get("parameters") or {}
-            missing = [name for name in _PARAMETERS if name != "e" and name not in given]
-            if missing:
-                raise CurveRefused("curve.parameters", missing, "a curve of form=step states them")
+            given = file.get("parameters")
+            if given is None:
+                raise CurveRefused("curve.parameters", None, "a curve of form=step states them")
             numbers = {name: float(given.get(name, 0.0)) for name in _PARAMETERS}
+            wrong = [name for name, value in numbers.items() if not (np.isfinite(value) and value >= 0)]
+            wrong += ["t_0"] if numbers["t_0"] == 0 else []
+            if wrong:
+                raise CurveRefused(
+                    f"curve.parameters.{wrong[0]}", numbers[wrong[0]], "seconds from 0, of t_0 above 0, are expected"
+                )
             terms = Terms(
                 **numbers,
                 experts=int(given.get("experts", 0)),
@@ -89,7 +93,17 @@ class CurveDocument:
         return bool(self.file.get("floor"))
 
     def answer(self, batch: Any, context: Any, outside: Outside = "refuse", token_budget: int | None = None) -> Answer:
-        """Step, throughput and first token. Raises CurveRefused outside the measured range, or flags it."""
+        """Step, throughput and first token. Raises CurveRefused outside the measured range, or flags it, and where no step is finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._answer(batch, context, outside, token_budget)
+        for name in ("step", "throughput", "ttft"):
+            values = getattr(found, name)
+            wrong = np.isinf(values) if name == "ttft" else ~np.isfinite(values)
+            if bool(wrong.any()):
+                raise CurveRefused(f"curve.{name}", float(values[wrong].flat[0]), "no number of a curve is that large")
+        return found
+
+    def _answer(self, batch: Any, context: Any, outside: Outside, token_budget: int | None) -> Answer:
         b, s = np.broadcast_arrays(np.asarray(batch, np.float64), np.asarray(context, np.float64))
         beyond = self._outside("batch", b, outside) | self._outside("context", s, outside)
         if self.terms is None:

@@ -18,6 +18,8 @@ class CurveRefused(ProbeError):
 
 def value_at(document: Any, path: str) -> Any:
     """What stands at a path like .points[0].seconds; the beginning of what is large."""
-    for key, index in re.findall(r"\.([^.\[`]+)|\[(\d+)\]", path):
+    for key, index in re.findall(r"\.([^.\[`]+)|\[([^\]]*)\]", path):
+        if index == "...":  # msgspec does not say which of a mapping's values it is
+            break
         document = document[int(index)] if index else document.get(key)
     return document if isinstance(document, int | float | None) else str(document)[:60]

@@ -16,7 +16,9 @@ from probe.curve.errors import CurveRefused, value_at
 VERSION = 1
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
+Some = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Kind = Literal["decode", "prefill", "mixed", "verify", "idle"]
 Via = Literal["in_process", "http", "import", "composed"]
@@ -39,11 +41,11 @@ class ModelInfo(Record):
     model_hash: str | None = None
     architecture: dict[str, Any] = {}
     attention: Literal["mha", "gqa", "mqa", "mla"] | None = None
-    sliding_window: int | None = None
+    sliding_window: Some | None = None
     dtype: str | None = None
     quantization: str | None = None
     random_weights: bool | None = None
-    parameters: int | None = None
+    parameters: Count | None = None
 
 
 class EngineInfo(Record):
@@ -56,11 +58,11 @@ class EngineInfo(Record):
     name: str
     version: str | None = None
     commit: str | None = None
-    block_size: int | None = None
+    block_size: Some | None = None
     kv_cache_dtype: str | None = None
-    tensor_parallel: int = 1
-    max_num_seqs: int | None = None
-    max_num_batched_tokens: int | None = None
+    tensor_parallel: Some = 1
+    max_num_seqs: Some | None = None
+    max_num_batched_tokens: Some | None = None
     prefix_caching: bool | None = None
     speculative: dict[str, Any] | None = None
     token_eviction: bool | None = None
@@ -76,16 +78,16 @@ class DeviceInfo(Record):
     """
 
     gpu: str
-    count: int = 1
+    count: Some = 1
     driver: str | None = None
-    clock_mhz: float | None = None
-    power_limit_w: float | None = None
-    memory_bytes: int | None = None
-    kv_bytes: int | None = None
-    peak_bytes_per_second: float | None = None
-    peak_flops: float | None = None
-    measured_bytes_per_second: float | None = None
-    measured_flops: float | None = None
+    clock_mhz: Amount | None = None
+    power_limit_w: Amount | None = None
+    memory_bytes: Count | None = None
+    kv_bytes: Count | None = None
+    peak_bytes_per_second: Amount | None = None
+    peak_flops: Amount | None = None
+    measured_bytes_per_second: Amount | None = None
+    measured_flops: Amount | None = None
 
 
 class Sample(Record):
@@ -102,8 +104,8 @@ class Sample(Record):
 
     kind: Kind
     seconds: Seconds
-    contexts: list[int] = []
-    prefills: list[tuple[int, int]] = []
+    contexts: list[Count] = []
+    prefills: list[tuple[Count, Count]] = []
     round: int = 0
     reference: bool = False
     contaminated: bool = False
@@ -129,11 +131,11 @@ class Point(Record):
     ragged: bool = False
     new: Count = 0
     cached: Count = 0
-    pairs: float = 0.0
-    n: int = 1
-    minimum: float | None = None
-    p25: float | None = None
-    p75: float | None = None
+    pairs: Amount = 0.0
+    n: Count = 1
+    minimum: Amount | None = None
+    p25: Amount | None = None
+    p75: Amount | None = None
     contaminated: Count = 0
     disturbed: bool = False
 
@@ -163,32 +165,32 @@ class Served(Record):
         client_busy: share of a core the client used. event_loop_lag: p99 seconds.
     """
 
-    input_tokens: float
-    output_tokens: float
-    concurrency: float | None = None
-    request_rate: float | None = None
-    requests: int | None = None
-    failed: int | None = None
-    duration: float | None = None
-    ttft_median: float | None = None
-    ttft_mean: float | None = None
-    ttft_p99: float | None = None
-    tpot_median: float | None = None
-    tpot_mean: float | None = None
-    tpot_p99: float | None = None
-    itl_median: float | None = None
-    itl_mean: float | None = None
-    itl_p99: float | None = None
-    e2e_median: float | None = None
-    output_tokens_per_second: float | None = None
-    total_tokens_per_second: float | None = None
-    requests_per_second: float | None = None
-    cached_tokens: float | None = None
-    cache_hit_share: float | None = None
-    power_w: float | None = None
-    utilisation: float | None = None
-    client_busy: float | None = None
-    event_loop_lag: float | None = None
+    input_tokens: Amount
+    output_tokens: Amount
+    concurrency: Amount | None = None
+    request_rate: Amount | None = None
+    requests: Count | None = None
+    failed: Count | None = None
+    duration: Amount | None = None
+    ttft_median: Amount | None = None
+    ttft_mean: Amount | None = None
+    ttft_p99: Amount | None = None
+    tpot_median: Amount | None = None
+    tpot_mean: Amount | None = None
+    tpot_p99: Amount | None = None
+    itl_median: Amount | None = None
+    itl_mean: Amount | None = None
+    itl_p99: Amount | None = None
+    e2e_median: Amount | None = None
+    output_tokens_per_second: Amount | None = None
+    total_tokens_per_second: Amount | None = None
+    requests_per_second: Amount | None = None
+    cached_tokens: Amount | None = None
+    cache_hit_share: Share | None = None
+    power_w: Amount | None = None
+    utilisation: Amount | None = None
+    client_busy: Amount | None = None
+    event_loop_lag: Amount | None = None
     label: str = ""
 
 
@@ -196,21 +198,21 @@ class Quality(Record):
     """How far answers moved from the unquantised model, on a fixed token set; all None on random weights."""
 
     token_set: str | None = None
-    tokens: int | None = None
+    tokens: Count | None = None
     kl_mean: float | None = None
     kl_p99: float | None = None
     top1_flips: Share | None = None
-    perplexity_ratio: float | None = None
+    perplexity_ratio: Amount | None = None
 
 
 class Error(Record):
     """Predicted against measured, relative to measured. `bias` is signed: it becomes dollars."""
 
-    mape: float
+    mape: Amount
     bias: float
-    p95: float
-    max: float
-    n: int
+    p95: Amount
+    max: Amount
+    n: Count
 
 
 class Fit(Record):
@@ -240,8 +242,8 @@ class Run(Record):
     measured_at: str
     via: Via
     seed: int | None = None
-    rounds: int | None = None
-    warm_up: int | None = None
+    rounds: Count | None = None
+    warm_up: Count | None = None
     source: str | None = None
     drift: float | None = None
     pace: Seconds | None = None
@@ -270,8 +272,11 @@ def load_result(text: str | bytes) -> ResultFile:
     try:
         found = msgspec.json.decode(text, type=ResultFile)
     except msgspec.ValidationError as error:
+        document = msgspec.json.decode(text)
+        if isinstance(document, dict) and document.get("version") not in (None, VERSION):
+            raise CurveRefused("result.version", document["version"], f"this reads version {VERSION}") from None
         why, _, at = str(error).partition(" - at `$")
-        raise CurveRefused(f"result{at.rstrip('`')}", value_at(msgspec.json.decode(text), at), why) from None
+        raise CurveRefused(f"result{at.rstrip('`')}", value_at(document, at), why) from None
     except msgspec.DecodeError as error:
         raise CurveRefused("result", text[:60], str(error)) from None
     if found.version != VERSION:

@@ -156,6 +156,10 @@ def test_a_result_comes_back_from_its_file_and_strange_fields_are_refused() -> N
     ({"points": [{"kind": "decode", "seconds": -0.1}]}, r"result\.points\[0\]\.seconds=-0\.1: Expected `float` > 0"),
     ({"result_id": ""}, r"result\.result_id=''"),
     ({"points": [{"kind": "sideways", "seconds": 1}]}, r"result\.points\[0\]\.kind='sideways'"),
+    ({"version": 2, "news": 1}, r"result\.version=2: this reads version 1"),
+    ({"served": [{"input_tokens": 1, "output_tokens": 1, "tpot_mean": -1}]}, r"result\.served\[0\]\.tpot_mean=-1"),
+    ({"device": {"gpu": "g", "count": 0}}, r"result\.device\.count=0: Expected `int` >= 1"),
+    ({"fit": {"chosen": "c", "errors": {"in_sample": {"mape": -1}}}}, r"result\.fit\.errors\[\.\.\.\]\.mape="),
 ])  # fmt: skip
 def test_a_wrong_field_of_a_file_is_named_with_its_value(change: dict[str, object], said: str) -> None:
     file = json.loads(dump_result(result()))
@@ -164,20 +168,32 @@ def test_a_wrong_field_of_a_file_is_named_with_its_value(change: dict[str, objec
 
 
 GRID = {"batch": [1, 2], "context": [8], "values": [[0.01], [0.02]]}
-TABLE = {"version": 1, "curve_id": "t", "form": "table", "domain": {"batch": [1, 2], "context": [8, 8]}, "steps": GRID}
+HEADER = dict.fromkeys(("curve_id", "model", "engine", "gpu", "dtype", "measured_at"), "t")
+TABLE = {"version": 1, **HEADER, "form": "table", "domain": {"batch": [1, 2], "context": [8, 8]}, "steps": GRID}
+STEP = dict.fromkeys(("t_0", "a", "c", "d", "f", "r"), 0.1)
+CACHE = {"kv_bytes": 100, "block_size": 16, "groups": []}
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    ({"domain": {"batch": [1, 2]}}, "curve='t': KeyError 'context'"),
+    ({"domain": {"batch": [1, 2]}}, r"curve\.domain=.*missing required field `context`"),
     ({"domain": {"batch": [2, 1], "context": [8, 8]}}, r"curve\.domain\.batch=\[2, 1\]"),
     ({"steps": {**GRID, "values": [[0.01], [-0.02]]}}, r"grid\.values=-0\.02"),
-    ({"steps": {**GRID, "values": [[0.01], ["fast"]]}}, "curve='t': ValueError"),
+    ({"steps": {**GRID, "values": [[0.01], ["fast"]]}}, r"curve\.steps\.values\[1\]\[0\]='fast': "),
+    ({"steps": {**GRID, "context": [None]}}, r"curve\.steps\.context\[0\]=None: Expected `float`"),
+    ({"steps": {**GRID, "values": [[1e-320], [1]]}}, r"curve\.throughput=inf"),
+    ({"form": "sideways"}, r"curve\.form='sideways'"),
+    ({"floor": 1}, r"curve\.floor=1: Expected `bool`"),
+    ({"memory": CACHE}, r"curve\.memory\.groups='\[\]'"),
+    ({"form": "step"}, r"curve\.parameters=None"),
+    ({"form": "step", "parameters": {**STEP, "c": -0.1}}, r"curve\.parameters\.c=-0\.1"),
+    ({"form": "step", "parameters": {**STEP, "t_0": 0}}, r"curve\.parameters\.t_0=0\.0"),
+    ({"form": "step", "parameters": {**STEP, "d": 1e308}}, r"curve\.ttft=inf"),
     ({"steps": {**GRID, "batch": [2, 1]}}, r"grid\.batch=\[2\.0, 1\.0\]"),
 ])  # fmt: skip
 def test_a_curve_with_an_odd_part_is_refused_by_it(change: dict[str, object], said: str) -> None:
     assert CurveDocument.of(TABLE).answer(1, 8).step == pytest.approx(0.01)
     with pytest.raises(CurveRefused, match=said):
-        CurveDocument.of({**TABLE, **change})
+        CurveDocument.of({**TABLE, **change}).answer(1, 8)
 
 
 def test_two_curves_compare_with_dollars_and_a_warning(tmp_path: Path) -> None:
