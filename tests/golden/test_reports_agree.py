@@ -148,6 +148,12 @@ def test_plans_users_and_overview_are_the_month(database: Database, tenant: Tena
     assert _by_currency(period, "cost_of_revenue") == {**COUNTED, "EUR": None}
 
 
+@pytest.mark.parametrize("name", ["workload", "margin-bridge"])
+def test_a_report_of_euros_alone_says_what_it_leaves_out(database: Database, tenant: TenantContext, name: str) -> None:
+    left = [line for line in _march(database, tenant, name).footer if line.name == "spend_in_other_currency"]
+    assert {line.billing_currency: line.amount for line in left} == {"JPY": Decimal(150), "USD": Decimal(3)}
+
+
 def test_another_zone_has_other_calls_on_the_same_lines(database: Database, tenant: TenantContext) -> None:
     """March of UTC begins an hour later, without `first`, and ends two hours later, with `april`; evals change in Berlin's night."""
     report = _march(database, tenant, "cost-of-revenue", "purpose", "UTC")

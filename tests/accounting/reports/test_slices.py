@@ -43,6 +43,20 @@ def test_a_policy_changes_with_the_tenants_day_in_a_report_of_another_zone() -> 
     ]
 
 
+@pytest.mark.parametrize(
+    ("zone", "tenants", "change", "start"),
+    [
+        ("UTC", "Asia/Tokyo", date(2026, 2, 20), datetime(2026, 2, 19, 15, tzinfo=UTC)),
+        ("Pacific/Kiritimati", "Pacific/Pago_Pago", date(2026, 2, 9), datetime(2026, 2, 9, 11, tzinfo=UTC)),
+    ],
+)
+def test_a_tenants_day_counts_though_the_period_has_no_local_day_of_its_date(
+    zone: str, tenants: str, change: date, start: datetime
+) -> None:
+    parts = slices(ReportQuery.parse("2026-02-10", "2026-02-20", zone), "month", [change], tenants)
+    assert [part.start for part in parts[1:]] == [start]
+
+
 def test_a_zone_whose_days_begin_off_the_quarter_hour_is_refused() -> None:
     query = ReportQuery.parse("1971-06-01T00:00:00Z", "1971-06-03T00:00:00Z", "Africa/Monrovia")
     with pytest.raises(InvalidInput, match="tz='Africa/Monrovia'"):
