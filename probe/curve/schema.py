@@ -30,7 +30,6 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 class ModelInfo(Record):
     """The model. Attributes:
-
     model_hash: of the configuration and the weights; None where the weights were not seen.
     architecture: the configuration's fields (num_hidden_layers, hidden_size, ...), as far as known.
     attention: mha, gqa, mqa or mla, and whether layers slide.
@@ -50,7 +49,6 @@ class ModelInfo(Record):
 
 class EngineInfo(Record):
     """The serving engine and what was set. Attributes:
-
     options: further settings by the engine's own names.
     token_eviction, prompt_truncation: settings that change answers beside quantisation.
     """
@@ -72,7 +70,6 @@ class EngineInfo(Record):
 
 class DeviceInfo(Record):
     """The device. Attributes:
-
     memory_bytes: of one. kv_bytes: what the KV cache got, over all of the replica; None: unknown.
     peak_*: nominal, of one device. measured_*: own stream and GEMM test on it.
     """
@@ -138,6 +135,10 @@ class Point(Record):
     p75: Amount | None = None
     contaminated: Count = 0
     disturbed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind == "decode" and not 1 <= self.batch <= self.context_sum:
+            raise ValueError(f"a decode step of batch {self.batch} attends to {self.context_sum} tokens")
 
 
 class Metric(Record):
@@ -217,7 +218,6 @@ class Error(Record):
 
 class Fit(Record):
     """How the curve was fitted. Attributes:
-
     errors: by fold: in_sample, leave_one_batch, leave_one_context, ragged, prefill, ...
     chosen: parametric, or parametric with the residual; the simpler one unless held-out error says otherwise.
     identified, not_identified: parameters the points can and cannot tell apart, with the reason.
@@ -233,7 +233,6 @@ class Fit(Record):
 
 class Run(Record):
     """How it was measured. Attributes:
-
     measured_at: ISO 8601, UTC. source: file or address an import came from, and its licence.
     drift: how much slower the reference point became, as a share. pace: seconds of the fixed piece of work beside clean samples: the
     machine's own pace when this was measured. None: not known.

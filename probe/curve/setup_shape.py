@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from probe.curve.architecture import Architecture
+from probe.curve.errors import CurveRefused
 from probe.curve.limits import Ceiling
 from probe.curve.schema import ResultFile
 from probe.engine.models.config import ModelConfig
@@ -26,6 +27,9 @@ _FIELDS = (
     "intermediate_size",
     "vocab_size",
 )
+
+
+_MOST = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def shape_of(result: ResultFile) -> Architecture | None:
     known = result.model.architecture
     if result.model.attention == "mla" or result.model.sliding_window or any(not known.get(name) for name in _FIELDS):
         return None
-    layers, hidden, heads, kv_heads, head_dim, ffn, vocab = (int(known[name]) for name in _FIELDS)
+    layers, hidden, heads, kv_heads, head_dim, ffn, vocab = (_whole(known, name) for name in _FIELDS)
     return Architecture(
         name=result.model.name,
         layers=layers,
@@ -66,12 +70,20 @@ def shape_of(result: ResultFile) -> Architecture | None:
         heads=heads,
         kv_heads=kv_heads,
         head_dim=head_dim,
-        ffn=int(known.get("moe_intermediate_size") or ffn),
+        ffn=_whole(known, "moe_intermediate_size") or ffn,
         vocab=vocab,
-        experts=int(known.get("num_experts") or 0),
-        experts_per_token=int(known.get("num_experts_per_tok") or 0),
+        experts=_whole(known, "num_experts"),
+        experts_per_token=_whole(known, "num_experts_per_tok"),
         tied=bool(known.get("tie_word_embeddings")),
     )
+
+
+def _whole(known: dict[str, Any], name: str) -> int:
+    """A number of config.json; 0 where it isn't there."""
+    value = known.get(name) or 0
+    if not isinstance(value, int) or not 0 <= value < _MOST:
+        raise CurveRefused(f"model.architecture.{name}", value, "a whole number is expected")
+    return value
 
 
 def widths(result: ResultFile) -> tuple[float, float] | None:

@@ -110,6 +110,9 @@ def measure_again(result: ResultFile, rig: Rig, how: Again) -> Drift:
     """Reference shapes in interleaved rounds on a rig that is there already."""
     shapes = reference_shapes(result.points)
     visiting = Visiting(warm_up=result.run.warm_up or 2, quiet_share=how.quiet_share)
+    for shape in shapes:
+        if not rig.limits.lets(shape, visiting.warm_up + visiting.steps):
+            raise MeasureRefused("points", shape.name, f"the engine of this file can't hold it: {rig.limits}")
     visitor = Visitor(rig.engine, how.seed, visiting, pace_of(rig) if how.pace_share else None)
     visits = [(shape, visitor.visit(shape, number)) for number in range(how.rounds) for shape in shapes]
     limit = limit_of([samples for _, samples in visits], how.pace_share)

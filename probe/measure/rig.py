@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
 from probe.engine.engine import Engine
@@ -80,8 +81,16 @@ def rig_of(options: dict[str, Any]) -> Rig:
     values = {name: value for name, value in options.items() if name != "threads"}
     if values.get("kv_cache_memory_bytes") is not None:
         values["gpu_memory_utilization"] = None  # the bytes decide; files of a CPU once had a share beside them
-    values["synthetic_acceptance"] = tuple(values.get("synthetic_acceptance", ()))
-    return build_rig(ServeOptions(**values), options.get("threads"))
+    threads = options.get("threads")
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise MeasureRefused("engine.options.threads", threads, "a whole number from 1 is expected")
+    try:
+        given = msgspec.convert(values, ServeOptions)
+    except msgspec.ValidationError as wrong:
+        why, _, at = str(wrong).partition(" - at `$")
+        name = at.rstrip("`") or f".{why.split(':')[0]}"
+        raise MeasureRefused(f"engine.options{name}", values.get(name[1:]), why) from None
+    return build_rig(given, threads)
 
 
 _OF_A_SERVER = {"served_model_name", "tokenizer", "ledger"}

@@ -14,7 +14,7 @@ import uvicorn
 
 from probe.refusals import refusals
 from probe.server.memory_options import memory_options
-from probe.server.options import DTYPES, KV_CACHE_DTYPES, QUANTIZATIONS, ServeOptions
+from probe.server.options import DTYPES, KV_CACHE_DTYPES, POLICIES, QUANTIZATIONS, ServeOptions
 
 _EPILOG = """\b
 Example:
@@ -70,7 +70,7 @@ _COUNT = click.IntRange(min=1)
     "--policy",
     default="decode_first",
     show_default=True,
-    type=click.Choice(["decode_first", "prefill_first"]),
+    type=click.Choice(POLICIES),
     help="Who takes a step's tokens first.",
 )
 @click.option("--no-enable-prefix-caching", is_flag=True, help="Compute every prompt anew.")

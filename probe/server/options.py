@@ -12,6 +12,8 @@ from typing import Any
 DTYPES = ("bfloat16", "float32")
 QUANTIZATIONS = ("none", "int8", "int4", "w8a8", "fp8")
 KV_CACHE_DTYPES = ("auto", "int8", "fp8")
+POLICIES = ("decode_first", "prefill_first")
+_CHOICES = {"dtype": DTYPES, "quantization": QUANTIZATIONS, "kv_cache_dtype": KV_CACHE_DTYPES, "policy": POLICIES}
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ class ServeOptions:
     def __post_init__(self) -> None:
         if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
             raise ValueError(f"device: {self.device!r} is neither cpu nor cuda")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name}: {getattr(self, name)!r} is none of {', '.join(choices)}")
         share = self.gpu_memory_utilization
         if share is not None and not 0.0 < share <= 1.0:
             raise ValueError(f"gpu_memory_utilization: {share} is not in (0, 1]")

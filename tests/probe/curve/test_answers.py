@@ -29,6 +29,7 @@ from probe.curve.schema import (
     json_schema,
     load_result,
 )
+from probe.curve.setup_shape import shape_of
 from probe.fit.result import with_curve
 from tests.probe.fit.points import DENSE, decode, grid
 
@@ -156,6 +157,7 @@ def test_a_result_comes_back_from_its_file_and_strange_fields_are_refused() -> N
     ({"points": [{"kind": "decode", "seconds": -0.1}]}, r"result\.points\[0\]\.seconds=-0\.1: Expected `float` > 0"),
     ({"result_id": ""}, r"result\.result_id=''"),
     ({"points": [{"kind": "sideways", "seconds": 1}]}, r"result\.points\[0\]\.kind='sideways'"),
+    ({"points": [{"kind": "decode", "seconds": 1}]}, r"result\.points\[0\]=.*a decode step of batch 0 attends to 0 tokens"),
     ({"version": 2, "news": 1}, r"result\.version=2: this reads version 1"),
     ({"served": [{"input_tokens": 1, "output_tokens": 1, "tpot_mean": -1}]}, r"result\.served\[0\]\.tpot_mean=-1"),
     ({"device": {"gpu": "g", "count": 0}}, r"result\.device\.count=0: Expected `int` >= 1"),
@@ -194,6 +196,12 @@ def test_a_curve_with_an_odd_part_is_refused_by_it(change: dict[str, object], sa
     assert CurveDocument.of(TABLE).answer(1, 8).step == pytest.approx(0.01)
     with pytest.raises(CurveRefused, match=said):
         CurveDocument.of({**TABLE, **change}).answer(1, 8)
+
+
+def test_a_shape_that_is_no_number_is_refused_by_its_field() -> None:
+    odd = {**SHAPE, "head_dim": "wide"}
+    with pytest.raises(CurveRefused, match=r"model\.architecture\.head_dim='wide': a whole number is expected"):
+        shape_of(msgspec.structs.replace(result(), model=ModelInfo(name="m", architecture=odd)))
 
 
 def test_two_curves_compare_with_dollars_and_a_warning(tmp_path: Path) -> None:

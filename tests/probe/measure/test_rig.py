@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import torch
 from click.testing import CliRunner
 
 from probe.cli import probe
+from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, Point, ResultFile, Run
 from probe.engine.errors import ProbeError
 from probe.measure import rig as rigs
+from probe.measure.drift import Again, measure_again
+from probe.measure.errors import MeasureRefused
 from probe.measure.rig import Rig, options_of, rig_of
 from probe.server.build import on_device
 from tests.probe.measure.rigs import folder, rig
@@ -47,6 +51,33 @@ def test_steps_of_a_sweep_are_recorded_where_graphs_are_asked_for(
     monkeypatch.setattr(rigs, "on_device", lambda given: (given, torch.device("cpu")))
     with pytest.raises(ProbeError, match="cuda_graphs: needs the Triton backend, got TorchPagedAttention"):
         rig(tmp_path, cuda_graphs=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"block_size": "x"}, "engine.options.block_size='x': Expected `int`"),
+        ({"dtype": "float7"}, "engine.options.dtype='float7': dtype: 'float7' is none of bfloat16, float32"),
+        ({"policy": "sideways"}, "engine.options.policy='sideways'"),
+        ({"threads": -1}, "engine.options.threads=-1"),
+    ],
+)
+def test_an_odd_option_of_a_file_is_refused_by_name(change: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(MeasureRefused, match=re.escape(said)):
+        rig_of(options_of(rig(tmp_path)) | change)
+
+
+def test_a_point_that_no_cache_holds_is_refused_before_it_is_laid(tmp_path: Path) -> None:
+    points = [Point(kind="decode", seconds=1.0, batch=1, context_sum=10**9)]
+    file = result_of(points)
+    with pytest.raises(MeasureRefused, match=r"points='decode 1x1e\+09': the engine of this file can't hold it"):
+        measure_again(file, rig(tmp_path), Again(pace_share=0))
+
+
+def result_of(points: list[Point]) -> ResultFile:
+    run, model = Run(measured_at="2026-11-01", via="in_process"), ModelInfo(name="m")
+    engine, device = EngineInfo(name="e"), DeviceInfo(gpu="g")
+    return ResultFile(version=1, result_id="r", run=run, model=model, engine=engine, device=device, points=points)
 
 
 def test_a_file_of_a_cpu_that_names_a_share_beside_its_bytes_is_built_again(tmp_path: Path) -> None:

@@ -295,7 +295,7 @@ def test_a_machine_that_is_never_quiet_gives_a_curve_that_says_so(
 def test_what_is_known_of_the_error_of_disturbed_points() -> None:
     """Quartiles 1 and 1.2, 2 and 2.6, 1 and 2: 20 %, 30 % and 100 % apart, the middle one is told."""
     points = [
-        Point(kind="decode", seconds=low, p25=low, p75=high, disturbed=True)
+        Point(kind="decode", seconds=low, batch=1, context_sum=1, p25=low, p75=high, disturbed=True)
         for low, high in ((1.0, 1.2), (2.0, 2.6), (1.0, 2.0))
     ]
     assert disturbance(points, 7) == (
