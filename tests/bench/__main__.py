@@ -1,6 +1,6 @@
 """`python -m tests.bench [NAME ...]`: one JSON object of figures, each a ratio against a baseline of the same run.
 
-Names: pricing, ingest, wire, reports, plans, reprice, contracts, selfhosted, sweep, http, dashboard; all when none is given.
+Names: pricing, ingest, wire, reports, plans, reprice, contracts, selfhosted, kernels, sweep, http, dashboard; all when none is given.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ NAMES = (
     "selfhosted",
     "reprice",
     "contracts",
+    "kernels",
     "sweep",
     "http",
     "dashboard",

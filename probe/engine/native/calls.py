@@ -133,7 +133,7 @@ def decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec) 
     """query [b, H, width], one token a sequence: output [b, H, width] and log-sum-exp [b, H] in float32."""
     query = query.contiguous()
     out, lse = torch.empty_like(query), query.new_empty(len(query), spec.num_heads, dtype=torch.float32)
-    room = spec.group_size * (4 * plan.most + 68)  # of each head its sum, and its scores to the end of a register
+    room = spec.group_size * (4 * plan.most + 128)  # of each head its scores to the end of a register, and their sum
     counter = torch.zeros(1, dtype=torch.int64)
     _DECODE(
         *(query.data_ptr(), 2 * query.stride(0), cache.keys, cache.values, cache.slot, cache.head),

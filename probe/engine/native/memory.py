@@ -115,30 +115,20 @@ def put_f32(_context: Any, address: Any, value: Any) -> Any:
 
 
 @intrinsic
-def get_i32(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        loaded = builder.load(builder.inttoptr(values[0], I32.as_pointer()))
-        loaded.align = 2
-        return loaded
-
-    return types.int32(types.int64), build
-
-
-@intrinsic
-def put_i32(_context: Any, address: Any, value: Any) -> Any:
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        builder.store(values[1], builder.inttoptr(values[0], I32.as_pointer())).align = 2
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int32), build
-
-
-@intrinsic
 def get_i64(_context: Any, address: Any) -> Any:
     def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
         return builder.load(builder.inttoptr(values[0], I64.as_pointer()))
 
     return types.int64(types.int64), build
+
+
+@intrinsic
+def put_i64(_context: Any, address: Any, value: Any) -> Any:
+    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
+        builder.store(values[1], builder.inttoptr(values[0], I64.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), build
 
 
 @intrinsic
@@ -153,27 +143,88 @@ def next_of(_context: Any, address: Any) -> Any:
 
 
 @intrinsic
-def put_totals(_context: Any, a: Any, b: Any, c: Any, d: Any, factor: Any, address: Any, row: Any) -> Any:
-    """The sums of four, times a factor, to an address and every `row` bytes behind it; together in half the shuffles of `total`."""
+def pair_of(_context: Any, address: Any) -> Any:
+    """The same two bf16 everywhere."""
+
+    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
+        word = builder.load(builder.inttoptr(values[0], I32.as_pointer()))
+        word.align = 2
+        return splatted(builder, word, I16X)
+
+    return pairs(types.int64), build
+
+
+def _exchanged(half: int) -> tuple[Any, Any]:
+    """Words that two vectors keep when squares of `half` words change places across the diagonal (Eklundh, 1972)."""
+    kept = [i if i & half == 0 else 16 + i - half for i in range(16)]
+    moved = [i + half if i & half == 0 else 16 + i for i in range(16)]
+    return ir.Constant(I16X, kept), ir.Constant(I16X, moved)
+
+
+@intrinsic
+def put_sixteen_totals(
+    _context: Any,
+    a0: Any,
+    a1: Any,
+    a2: Any,
+    a3: Any,
+    b0: Any,
+    b1: Any,
+    b2: Any,
+    b3: Any,
+    c0: Any,
+    c1: Any,
+    c2: Any,
+    c3: Any,
+    d0: Any,
+    d1: Any,
+    d2: Any,
+    d3: Any,
+    address: Any,
+    row: Any,
+) -> Any:
+    """The sums of sixteen, four in a row, `row` bytes from one to the next; each in the order of `total`."""
 
     def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        def folded(x: Any, y: Any, low: list[int], high: list[int]) -> Any:
-            halves = (builder.shuffle_vector(x, y, ir.Constant(I16X, picked)) for picked in (low, high))
-            return builder.fadd(*halves)
-
-        quarters = [[*range(at, at + 4), *range(at + 8, at + 12)] for at in (0, 4)]
-        eight = [*range(8), *range(16, 24)], [*range(8, 16), *range(24, 32)]
-        four = [[*part, *(16 + i for i in part)] for part in quarters]
-        x = folded(folded(values[0], values[1], *eight), folded(values[2], values[3], *eight), *four)
-        for swapped in (2, 1):
-            other = builder.shuffle_vector(x, x, ir.Constant(I16X, [i ^ swapped for i in range(16)]))
-            x = builder.fadd(x, other)
-        x = builder.fmul(x, splatted(builder, values[4], F16X))
-        address = values[5]
-        for which in range(4):
-            place = builder.inttoptr(address, F32.as_pointer())
-            builder.store(builder.extract_element(x, ir.Constant(I32, 4 * which)), place)
-            address = builder.add(address, values[6])
+        *vectors, address, row = values
+        for half in (8, 4, 2, 1):
+            kept, moved = _exchanged(half)
+            both = zip(vectors[:half], vectors[half:], strict=True)
+            vectors = [
+                builder.fadd(builder.shuffle_vector(x, y, kept), builder.shuffle_vector(x, y, moved)) for x, y in both
+            ]
+        four = ir.VectorType(F32, 4)
+        for number in range(4):
+            picked = ir.Constant(ir.VectorType(I32, 4), [4 * number + i for i in range(4)])
+            part = builder.shuffle_vector(vectors[0], vectors[0], picked)
+            builder.store(part, builder.inttoptr(address, four.as_pointer())).align = 4
+            address = builder.add(address, row)
         return context.get_dummy_value()
 
-    return types.void(lanes, lanes, lanes, lanes, types.float32, types.int64, types.int64), build
+    return types.void(*[lanes] * 16, types.int64, types.int64), build
+
+
+@intrinsic
+def turn(_context: Any, places: Any, base: Any, out: Any) -> Any:
+    """Sixteen words of each of sixteen rows, at `base` and what stands in `places`: a row of their first words, one of the second..."""
+
+    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
+        places, base, out = values
+        rows = []
+        for i in range(16):
+            place = builder.load(builder.inttoptr(builder.add(places, ir.Constant(I64, 8 * i)), I64.as_pointer()))
+            row = builder.load(builder.inttoptr(builder.add(base, place), I16X.as_pointer()))
+            row.align = 2
+            rows.append(row)
+        for half in (8, 4, 2, 1):
+            kept, moved = _exchanged(half)
+            for i in range(16):
+                if i & half == 0:
+                    pair = rows[i], rows[i + half]
+                    rows[i], rows[i + half] = builder.shuffle_vector(*pair, kept), builder.shuffle_vector(*pair, moved)
+        for i, row in enumerate(rows):
+            address = builder.add(out, ir.Constant(I64, 64 * i))
+            builder.store(row, builder.inttoptr(address, I16X.as_pointer())).align = 2
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), build

@@ -29,9 +29,9 @@ def _tile(rows: int) -> Any:
         def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
             x, row, *panels, pairs, out, out_row = values
             sums = [[cgutils.alloca_once(builder, F16X) for _ in range(PANELS)] for _ in range(rows)]
-            flat = [place for one in sums for place in one]
-            for place in flat:
-                builder.store(ir.Constant(F16X, None), place)
+            for one in sums:
+                for place in one:
+                    builder.store(ir.Constant(F16X, None), place)
             xs = [x]
             for _ in range(rows - 1):
                 xs.append(builder.add(xs[-1], row))
