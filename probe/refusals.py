@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
 from probe.engine.errors import ProbeError
+
+
+def writable(option: str, path: Path | None) -> None:
+    """Refuses a file that can't be written, before anything is worked out for it; None is no file."""
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise click.ClickException(f"{option}={str(path)!r}: its folder isn't there")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise click.ClickException(f"{option}={str(path)!r}: can't be written")
 
 
 @contextmanager

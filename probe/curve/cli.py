@@ -22,6 +22,7 @@ from probe.fit.beside import beside, gap_note
 from probe.fit.result import with_curve
 from probe.imports.common import Given
 from probe.imports.formats import FORMATS, read_foreign
+from probe.refusals import writable
 
 _HTML = click.option("--html", type=click.Path(path_type=Path), help="Also write a report with charts (needs plotly).")
 _API = click.option("--api", help="Where `tokencogs serve` listens: curves are the API's, by id, not files.")
@@ -83,8 +84,13 @@ def curve() -> None:
 )
 def import_(format: str, file: Path, out: Path, **given: Any) -> None:
     """Read FILE of another tool and write one result file a setup, with its curve."""
+    if out.exists() and not out.is_dir():
+        raise CurveRefused("out", str(out), "is no folder")
     results = read_foreign(format, file, Given(**given))
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as closed:
+        raise CurveRefused("out", str(out), closed.strerror or "can't be made") from closed
     for result in results:
         try:
             fitted, said = with_curve(result), "curve"
@@ -138,6 +144,10 @@ def show(
     html: Path | None,
 ) -> None:
     """What the curve of FILE (with --api: of that id) answers, its errors, and what its points could not tell."""
+    writable("html", html)
+    for name, target in (("ttft", ttft), ("itl", itl)):
+        if target is not None and context is None:
+            raise CurveRefused(name, target, "a target goes with --context")
     result = _result(file, api, key)
     print_setup(result)
     if result.fit is not None:
@@ -172,6 +182,7 @@ def show(
 @_HTML
 def compare(a: str, b: str, api: str | None, key: str | None, gpu_price: float | None, html: Path | None) -> None:
     """A and B at the points that both measured: pace, dollars, room and quality, and B over A."""
+    writable("html", html)
     pairs = [_read(a, api, key), _read(b, api, key)]
     points = common_points([document for _, document in pairs])
     contexts = sorted({context for _, context in points})

@@ -9,10 +9,10 @@ from probe.engine.errors import ProbeError
 
 
 class CurveRefused(ProbeError):
-    """A file, a point or an option that can't be used. Attributes: field, value."""
+    """A file, a point or an option that can't be used. Attributes: field, value, why."""
 
     def __init__(self, field: str, value: object, why: str) -> None:
-        self.field, self.value = field, value
+        self.field, self.value, self.why = field, value, why
         super().__init__(f"{field}={value!r}: {why}")
 
 

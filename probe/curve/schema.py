@@ -117,8 +117,7 @@ class Point(Record):
     Attributes:
         batch: decoding sequences. context_sum: tokens they attend to in all. ragged: their lengths differ.
         new, cached: prompt tokens prefilled in the step, and tokens of them that were in the cache. pairs: sum of n*(p + n/2).
-        disturbed: others used the machine during every sample, or it was slower: `seconds` is the lower quartile of these, and rather too
-            long.
+        disturbed: every sample is contaminated: `seconds` is the lower quartile of these, and rather too long.
     """
 
     kind: Kind
@@ -284,8 +283,11 @@ def load_result(text: str | bytes) -> ResultFile:
 
 
 def read_result(path: Path) -> ResultFile:
-    """The record of the file at `path`."""
-    return load_result(path.read_bytes())
+    """The record of the file at `path`, which an error names too."""
+    try:
+        return load_result(path.read_bytes())
+    except CurveRefused as refused:
+        raise CurveRefused(refused.field, refused.value, f"{refused.why} ({path})") from None
 
 
 def dump_result(result: ResultFile) -> bytes:

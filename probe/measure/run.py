@@ -91,8 +91,9 @@ def reference_of(shapes: list[Shape]) -> Shape:
 def _possible(rig: Rig, shapes: list[Shape], steps: int) -> tuple[list[Shape], list[str]]:
     kept = [shape for shape in shapes if rig.limits.lets(shape, steps)]
     left = [shape.name for shape in shapes if shape not in kept]
-    if not kept:
-        raise MeasureRefused("grid", left[:3], f"nothing of it fits {rig.limits}")
+    decodes = any(shape.kind == "decode" for shape in shapes)
+    if not kept or (decodes and not any(shape.kind == "decode" for shape in kept)):
+        raise MeasureRefused("grid", left[:3], f"no decode step of it fits {rig.limits}")
     shown = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
     return kept, [f"not measured, as cache, step budget or length limit don't hold them: {shown}"] if left else []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from probe.refusals import refusals
+from probe.refusals import refusals, writable
 from probe.study.names import NAMES
 
 _EPILOG = """\b
@@ -38,15 +38,14 @@ def study_command(
     Two arms are measured one after the other in every round, so that a slow minute hits both; a claim holds where the 95 % interval of
     their ratio lies wholly on its side.
     """
+    writable("out", out)
     with refusals():
         import torch  # noqa: PLC0415 (an extra)
 
         from probe.study.studies import run_study  # noqa: PLC0415 (needs torch)
 
         on = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        report = run_study(
-            name, size or ("gpu" if on == "cuda" else "cpu"), rounds, device=on, seed=seed, say=_progress
-        )
+        report = run_study(name, size or ("cpu" if on == "cpu" else "gpu"), rounds, device=on, seed=seed, say=_progress)
     click.echo(report.text())
     if out is not None:
         out.write_text(report.json(), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -35,11 +36,15 @@ def run_study(
         raise StudyRefused("name", name, f"one of {', '.join(NAMES)} is expected")
     if rounds < 2:
         raise StudyRefused("rounds", rounds, "an interval needs two or more")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        raise StudyRefused("device", device, "is neither cpu nor cuda")
+    if device != "cpu" and not torch.cuda.is_available():
+        raise StudyRefused("device", device, f"torch {torch.__version__} sees no CUDA device")
     study, lab = STUDIES[name], Lab(SIZES[size], torch.device(device), seed)
     results = measure(study.contrasts(lab), rounds, say)
     setup = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "device": torch.cuda.get_device_name() if device == "cuda" else platform.machine(),
+        "device": platform.machine() if device == "cpu" else torch.cuda.get_device_name(device),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "rounds": rounds,

@@ -146,6 +146,9 @@ def test_curves_of_two_models_or_of_other_gpus_say_so(tmp_path: Path) -> None:
     (("show", "none.json", "--gpu-price", "nan"), "nan is not a finite number"),
     (("import", "served-runs", "points.csv", "--input-tokens", "-5"), "-5.0 is not in the range"),
     (("list", "nowhere"), "folder='nowhere'"),
+    (("list", "."), "list.json)"),
+    (("show", "list.json", "--ttft", "1"), "ttft=1.0: a target goes with --context"),
+    (("import", "inferencex", "points.csv", "--out", "points.csv"), "out='points.csv'"),
     (("show", "some-id", "--api", "http://127.0.0.1:9"), "--key"),
 ])  # fmt: skip
 def test_what_can_not_be_read_is_refused_by_name(

@@ -198,7 +198,7 @@ def test_bad_options_are_refused_by_name(tmp_path: Path, more: dict[str, Any], s
         ('{"batch": [1], "context": [16], "mixed": [[1, 16, 0, 0]]}', r"grid.mixed=(1, 16, 0, 0)"),
         ('{"batch": [1], "context": [16], "mixed": [[1, 16, 8, -1]]}', r"grid.mixed=(1, 16, 8, -1)"),
         ('{"batch": [1], "context": [16], "colour": 1}', "colour"),
-        ('{"batch": [1], "context": [100000]}', "nothing of it fits"),
+        ('{"batch": [1], "context": [100000]}', "no decode step of it fits"),
     ],
 )
 def test_bad_grids_are_refused_by_field(tmp_path: Path, grid: str, said: str) -> None:

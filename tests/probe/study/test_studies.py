@@ -150,3 +150,15 @@ def test_attention_s_share_of_a_long_prompt_by_hand() -> None:
     """Four layers, 1,792 tokens: 4 * 4 * 8 * 64 * 896 = 7,340,032 operations a token on pairs; 2 * 4 * (655,360 + 393,216) = 8,388,608 on
     weights: 46.7 %."""
     assert length.facts(lab("cpu")) == {"attention's share of a prompt of 1792": 0.467}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--device", "tpu"), "device='tpu': is neither cpu nor cuda"),
+        (("--out", "nowhere/x.json"), "out='nowhere/x.json': its folder isn't there"),
+    ],
+)
+def test_what_a_study_can_not_use_is_refused_before_it_measures(words: tuple[str, ...], said: str) -> None:
+    done = CliRunner().invoke(probe, ["study", "batching", "--size", "tiny", "--rounds", "2", *words])
+    assert (done.exit_code, said in done.output) == (1, True)
