@@ -137,7 +137,7 @@ class Point(Record):
 
     def __post_init__(self) -> None:
         if self.kind == "decode" and not 1 <= self.batch <= self.context_sum:
-            raise ValueError(f"a decode step of batch {self.batch} attends to {self.context_sum} tokens")
+            raise CurveRefused("point.batch", self.batch, f"a decode step that attends to {self.context_sum} tokens")
 
 
 class Metric(Record):

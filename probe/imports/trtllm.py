@@ -33,7 +33,7 @@ _COLUMNS = ("gpu", "model", "batch", "tensor_parallel", "input_tokens", "output_
 
 @dataclass(frozen=True)
 class StaticRun:
-    """One published row, and what it moved. Attributes: width: bytes a number, of weights and cache. seconds: of the whole batch."""
+    """One published row, and what it moved. Attributes: width: bytes a number, of weights and cache. throughput: output tokens a second."""
 
     gpu: str
     model: str
@@ -41,7 +41,12 @@ class StaticRun:
     input_tokens: int
     output_tokens: int
     width: int
-    seconds: float
+    throughput: float
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole batch."""
+        return self.batch * self.output_tokens / self.throughput
 
     @property
     def achievable_batch(self) -> int:
@@ -88,10 +93,8 @@ def read_runs(path: Path) -> list[StaticRun]:
         if dtype not in _WIDTH or row["tensor_parallel"] != "1":
             raise CurveRefused(f"line {count} gpu", row["gpu"], "fp16, bf16 or fp8 on one GPU is expected")
         batch, output = int(figure(row, "batch")), int(figure(row, "output_tokens"))
-        seconds = batch * output / figure(row, "output_tokens_per_s")
-        runs.append(
-            StaticRun(row["gpu"], row["model"], batch, int(figure(row, "input_tokens")), output, _WIDTH[dtype], seconds)
-        )
+        pace, new = figure(row, "output_tokens_per_s"), int(figure(row, "input_tokens"))
+        runs.append(StaticRun(row["gpu"], row["model"], batch, new, output, _WIDTH[dtype], pace))
     return runs
 
 

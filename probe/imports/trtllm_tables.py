@@ -55,7 +55,7 @@ def _served(run: StaticRun) -> Served:
         output_tokens=run.output_tokens,
         concurrency=run.batch,
         duration=run.seconds,
-        output_tokens_per_second=run.batch * run.output_tokens / run.seconds,
+        output_tokens_per_second=run.throughput,
         label=f"{run.batch}x{run.input_tokens}/{run.output_tokens}",
     )
 

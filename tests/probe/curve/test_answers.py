@@ -157,7 +157,7 @@ def test_a_result_comes_back_from_its_file_and_strange_fields_are_refused() -> N
     ({"points": [{"kind": "decode", "seconds": -0.1}]}, r"result\.points\[0\]\.seconds=-0\.1: Expected `float` > 0"),
     ({"result_id": ""}, r"result\.result_id=''"),
     ({"points": [{"kind": "sideways", "seconds": 1}]}, r"result\.points\[0\]\.kind='sideways'"),
-    ({"points": [{"kind": "decode", "seconds": 1}]}, r"result\.points\[0\]=.*a decode step of batch 0 attends to 0 tokens"),
+    ({"points": [{"kind": "decode", "seconds": 1}]}, r"point\.batch=0: a decode step that attends to 0 tokens"),
     ({"version": 2, "news": 1}, r"result\.version=2: this reads version 1"),
     ({"served": [{"input_tokens": 1, "output_tokens": 1, "tpot_mean": -1}]}, r"result\.served\[0\]\.tpot_mean=-1"),
     ({"device": {"gpu": "g", "count": 0}}, r"result\.device\.count=0: Expected `int` >= 1"),

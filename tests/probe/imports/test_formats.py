@@ -152,3 +152,9 @@ def test_milliseconds_and_seconds_of_one_figure_must_agree(tmp_path: Path) -> No
 def test_what_is_no_json_is_refused_with_the_file_s_name(name: str, tmp_path: Path) -> None:
     with pytest.raises(CurveRefused, match=r"run\.json"):
         read_foreign(name, written(tmp_path, "{"), GIVEN)
+
+
+def test_a_line_of_no_sequence_is_refused(tmp_path: Path) -> None:
+    record = {"pp": 16, "tg": 8, "pl": 0, "t_pp": 1.0, "t_tg": 1.0}
+    with pytest.raises(CurveRefused, match="batch=0"):
+        read_foreign("llama-batched-bench", written(tmp_path, json.dumps(record)), GIVEN)

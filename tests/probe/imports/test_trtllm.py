@@ -59,3 +59,9 @@ def test_the_tables_import_as_runs_with_their_ceilings_error_and_room() -> None:
     assert first.fit.errors["leave_one_point"].n == 5
     notes = [note for one in found for note in (one.fit.notes if one.fit else [])]
     assert sum(note.endswith("not run at capacity") for note in notes) == 2
+
+
+def test_published_tokens_a_second_are_kept_to_the_last_digit() -> None:
+    results = read_foreign("trtllm-tables", shared("published-throughput/trtllm_static_batch.csv"), Given())
+    [gptj] = [one for one in results if one.result_id == "trtllm-gpt-j-6b-a100_fp16"]
+    assert [run.output_tokens_per_second for run in gptj.served] == [6374, 670]
