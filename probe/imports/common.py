@@ -21,6 +21,9 @@ _QUANTISED = re.compile(r"(?:^|[-_/.])((?:nv|mx)?fp[48]|int[48]|awq|gptq|w8a8|w4
 _CACHED = re.compile(r"models--(.+?)--(.+?)/snapshots/")
 
 
+_MOST = 1e30  # above any count of nanoseconds, bytes or operations
+
+
 @dataclass(frozen=True)
 class Given:
     """What the user states because the file doesn't. Attributes: input_tokens, output_tokens: of a request, on average."""
@@ -66,6 +69,14 @@ def figure(record: Mapping[str, Any], name: str) -> float:
     return found
 
 
+def positive(record: Mapping[str, Any], name: str) -> float:
+    """A number above 0 that must be there. Raises CurveRefused naming it."""
+    found = figure(record, name)
+    if found <= 0:
+        raise CurveRefused(name, record.get(name), "a number above 0 is expected")
+    return found
+
+
 def number(record: Mapping[str, Any], *names: str) -> float | None:
     """The first of these fields that holds a finite number; None where none does (an endless rate is none)."""
     for name in names:
@@ -76,7 +87,7 @@ def number(record: Mapping[str, Any], *names: str) -> float | None:
             found = float(value)
         except (TypeError, ValueError):
             raise CurveRefused(name, value, "a number is expected") from None
-        if math.isnan(found):
+        if math.isnan(found) or (math.isfinite(found) and abs(found) > _MOST):
             raise CurveRefused(name, value, "a number is expected")
         if math.isfinite(found):
             return found

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import Point, ResultFile, Served
+from probe.curve.schema import Point, ResultFile, Served, dump_result, load_result
 from probe.imports import (
     aiperf,
     bench_serve,
@@ -53,6 +53,7 @@ def read_foreign(name: str, path: Path, given: Given) -> list[ResultFile]:
             _not_negative(run, run.label or f"run {index}")
         for point in result.points:
             _not_negative(point, f"{point.kind} batch {point.batch}")
+        load_result(dump_result(result))  # what is written must be read again: kinds and bounds of every field
     return found
 
 

@@ -46,6 +46,9 @@ def _points(record: dict[str, Any], count: int) -> list[Point]:
     missing = [name for name, value in known.items() if value is None]
     if missing:
         raise CurveRefused(f"line {count}", missing, "these fields are required")
+    for name, value in known.items():
+        if value is None or value < (1 if name == "pl" else 0):
+            raise CurveRefused(f"line {count} {name}", value, "no such number of a run")
     new, output, batch = (int(known[name] or 0) for name in ("pp", "tg", "pl"))
     t_pp, t_tg = known["t_pp"] or 0.0, known["t_tg"] or 0.0
     found = []

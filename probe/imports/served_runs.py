@@ -17,7 +17,7 @@ from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
 from probe.curve.terms import Terms
 from probe.imports.bench_serve import TPOT
-from probe.imports.common import UNKNOWN, Given, figure, number, read_rows, required, setup
+from probe.imports.common import UNKNOWN, Given, figure, number, positive, read_rows, required, setup
 
 _COLUMNS = (
     *("config", "model", "hardware", "engine", "gpus", "precision", "rps", "request_throughput", "tps_output"),
@@ -88,7 +88,7 @@ def _result(name: str, rows: list[Mapping[str, str]], path: Path, given: Given) 
 
 
 def _run(row: Mapping[str, str], given: Given) -> Served:
-    requests, output = figure(row, "request_throughput"), figure(row, "tps_output")
+    requests, output = positive(row, "request_throughput"), figure(row, "tps_output")
     return Served(
         input_tokens=float(required("input_tokens", given.input_tokens)),
         output_tokens=output / requests,

@@ -18,7 +18,7 @@ from probe.curve.grid import Floats
 from probe.curve.schema import Error
 from probe.fit.errors import error_of
 from probe.fit.nnls import relative_nnls
-from probe.imports.common import figure, read_rows
+from probe.imports.common import positive, read_rows
 
 MODELS = {
     "llama-7b": Architecture("llama-7b", 32, 4096, 32, 32, 128, 11008, 32000),
@@ -92,8 +92,8 @@ def read_runs(path: Path) -> list[StaticRun]:
         dtype = row["gpu"].rpartition("_")[2]
         if dtype not in _WIDTH or row["tensor_parallel"] != "1":
             raise CurveRefused(f"line {count} gpu", row["gpu"], "fp16, bf16 or fp8 on one GPU is expected")
-        batch, output = int(figure(row, "batch")), int(figure(row, "output_tokens"))
-        pace, new = figure(row, "output_tokens_per_s"), int(figure(row, "input_tokens"))
+        batch, output = int(positive(row, "batch")), int(positive(row, "output_tokens"))
+        pace, new = positive(row, "output_tokens_per_s"), int(positive(row, "input_tokens"))
         runs.append(StaticRun(row["gpu"], row["model"], batch, new, output, _WIDTH[dtype], pace))
     return runs
 

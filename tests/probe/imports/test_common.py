@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probe.curve.errors import CurveRefused
-from probe.imports.common import Given, dated, model_name, quantisation
+from probe.imports.common import Given, dated, model_name, positive, quantisation
 from probe.imports.formats import read_foreign
 
 GIVEN = Given(model="m", gpu="g", engine="e", measured_at="2026-11-01", gpus=1)
@@ -94,3 +94,9 @@ def test_two_setups_of_one_name_do_not_take_each_other_s_place(tmp_path: Path) -
         (tmp_path / f"{index}.json").write_text(json.dumps({**RUN, "model_id": model}))
     with pytest.raises(CurveRefused, match="several setups of this name"):
         read_foreign("inferencex", tmp_path, replace(GIVEN, model=None))
+
+
+@pytest.mark.parametrize("value", [0, -1, "1e308"])
+def test_what_is_divided_by_is_above_nothing(value: object) -> None:
+    with pytest.raises(CurveRefused, match=f"pace={value!r}"):
+        positive({"pace": value}, "pace")

@@ -156,5 +156,5 @@ def test_what_is_no_json_is_refused_with_the_file_s_name(name: str, tmp_path: Pa
 
 def test_a_line_of_no_sequence_is_refused(tmp_path: Path) -> None:
     record = {"pp": 16, "tg": 8, "pl": 0, "t_pp": 1.0, "t_tg": 1.0}
-    with pytest.raises(CurveRefused, match="batch=0"):
+    with pytest.raises(CurveRefused, match="line 1 pl=0"):
         read_foreign("llama-batched-bench", written(tmp_path, json.dumps(record)), GIVEN)
