@@ -191,6 +191,23 @@ def test_tokens_attend_through_their_block_tables(name: str, size: int) -> None:
     assert [fact[0] for fact in group.plan.several.facts] == [1, 6, 46, 48, 179, 186, 188]
 
 
+@pytest.mark.parametrize("size", [4, 16])
+@pytest.mark.parametrize("new", [1, 5])
+def test_what_lies_behind_a_sequence_is_not_read(new: int, size: int) -> None:
+    """Not even where its last tile is not full: another's numbers, or none, may be there."""
+    spec, past = SPECS["gqa"], 18
+    cache = LayerCache.allocate(spec, 8, size, torch.bfloat16, torch.device("cpu"))
+    keys, values = cache.slots()
+    for each, seed in ((keys, 6), (values, 7)):
+        each.fill_(float("nan"))
+        each[: past + new] = drawn(past + new, *each.shape[1:], seed=seed)
+    group = GroupMetadata(None, [list(range(-(-(past + new) // size)))], torch.zeros(new, dtype=torch.long))
+    batch = BatchMetadata([new], [past], size, torch.zeros(new, dtype=torch.long), [group], num_blocks=8)
+    paged = TorchPagedAttention(torch.bfloat16)
+    paged.plan(batch)
+    assert not paged.attend(drawn(new, spec.num_heads, 64, seed=8), cache, group, spec, None).isnan().any()
+
+
 def test_far_apart_scores_are_weighed_without_overflow() -> None:
     """Scores 0 and 200: the second has all the weight, and the log-sum-exp is 200."""
     spec = AttentionSpec(1, 1, 32, 32, 1.0)
