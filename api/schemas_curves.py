@@ -56,7 +56,9 @@ class CurveCell(Answer):
     )
     measured_tokens_per_second: float | None = Field(description="null where nothing was measured")
     fits: bool | None = Field(description="into the KV cache; null where the curve states no memory")
-    extrapolated: bool = Field(description="beyond the measured range")
+    extrapolated: bool = Field(
+        description="beyond the measured range, or a batch that no run of a table had at that context"
+    )
 
 
 class CurveEvaluation(Answer):

@@ -34,7 +34,9 @@ class PoolBody(Answer):
     ttft_target_ms: float | None = Field(default=None, gt=0, examples=[2000])
     itl_target_ms: float | None = Field(default=None, gt=0, examples=[50])
     policy: Policy = Field(default="switch", description="how the shared part of a step is split")
-    outside_range: Outside = Field(default="flag", description="requests beyond the curve's measured range")
+    outside_range: Outside = Field(
+        default="flag", description="requests beyond the curve's measured range, or in steps that no run of a table had"
+    )
     prefix_policy: PrefixPolicy = Field(
         default="first_pays", description="who pays a shared prefix; amortised where a step ledger names its blocks"
     )

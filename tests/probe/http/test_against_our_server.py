@@ -97,10 +97,8 @@ def test_a_prompt_that_the_server_has_seen_is_not_measured_by(url: str, tmp_path
 
 
 def test_a_curve_comes_of_it_where_the_client_kept_up(result: ResultFile) -> None:
-    """A busy machine may make the client late: then the file says so, and has no curve of saturated samples."""
+    """A busy machine may make the client late: then the file says why it has no curve."""
     assert result.fit is not None
-    if any(note.startswith("client saturated") for note in result.fit.notes):
-        assert any(one.contaminated for one in result.samples)
     if result.curve is not None:
         assert CurveDocument.of(result.curve).file["curve_id"] == result.result_id
     else:
