@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 
 from probe.engine.errors import ProbeError
+
+
+class Finite(click.FloatRange):
+    """Numbers of a range; neither nan nor inf, which are no number of anything."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return found
 
 
 def writable(option: str, path: Path | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +21,14 @@ from probe.fit.beside import beside, gap_note
 from probe.fit.result import with_curve
 from probe.imports.common import Given
 from probe.imports.formats import FORMATS, read_foreign
-from probe.refusals import writable
+from probe.refusals import Finite, writable
 
 _HTML = click.option("--html", type=click.Path(path_type=Path), help="Also write a report with charts (needs plotly).")
 _API = click.option("--api", help="Where `tokencogs serve` listens: curves are the API's, by id, not files.")
 _KEY = click.option("--key", envvar="TOKENCOGS_API_KEY", help="A viewer's key, with --api; or TOKENCOGS_API_KEY.")
 
 
-class _Positive(click.FloatRange):
-    """Numbers above 0; neither nan nor inf, which are no number of anything."""
-
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        found = super().convert(value, param, ctx)
-        if not math.isfinite(found):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return found
-
-
-_PRICE = click.option("--gpu-price", type=_Positive(), help="Dollars an hour of one GPU.")
+_PRICE = click.option("--gpu-price", type=Finite(min=0, min_open=True), help="Dollars an hour of one GPU.")
 
 
 class _Refusing(click.Command):
@@ -77,8 +63,10 @@ def curve() -> None:
 @click.option("--engine", help="The engine's name, where the file has none.")
 @click.option("--dtype", help="Of the weights, where the file has none.")
 @click.option("--measured-at", help="ISO 8601, where the file has none.")
-@click.option("--input-tokens", type=_Positive(), help="Tokens of a prompt, where the file has none.")
-@click.option("--output-tokens", type=_Positive(), help="Tokens of an answer, where the file has none.")
+@click.option("--input-tokens", type=Finite(min=0, min_open=True), help="Tokens of a prompt, where the file has none.")
+@click.option(
+    "--output-tokens", type=Finite(min=0, min_open=True), help="Tokens of an answer, where the file has none."
+)
 @click.option(
     "--out", default=Path("curves"), show_default=True, type=click.Path(path_type=Path), help="Folder to write to."
 )
@@ -130,8 +118,8 @@ def list_(folder: Path, api: str | None, key: str | None) -> None:
 @_KEY
 @_PRICE
 @click.option("--context", type=click.IntRange(min=1), help="Tokens a sequence: say which batch is best there.")
-@click.option("--ttft", type=_Positive(), help="Target of the first token, seconds.")
-@click.option("--itl", type=_Positive(), help="Target between tokens, seconds.")
+@click.option("--ttft", type=Finite(min=0, min_open=True), help="Target of the first token, seconds.")
+@click.option("--itl", type=Finite(min=0, min_open=True), help="Target between tokens, seconds.")
 @_HTML
 def show(
     file: str,

@@ -15,6 +15,7 @@ from probe.engine.errors import ProbeError
 from probe.http.dialects import DIALECTS
 from probe.http.plan import Plan, Setup
 from probe.http.sweep import probe_http
+from probe.refusals import Finite
 
 _EPILOG = """\b
 Example:
@@ -97,7 +98,7 @@ def _writable(out: Path) -> None:
     "--duration",
     default=30.0,
     show_default=True,
-    type=click.FloatRange(min=0, min_open=True),
+    type=Finite(min=0, min_open=True),
     help="Seconds of each rate.",
 )
 @click.option(

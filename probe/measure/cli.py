@@ -12,13 +12,13 @@ from tqdm import tqdm
 
 from probe.curve.printing import print_errors
 from probe.curve.schema import ResultFile, read_result
-from probe.refusals import refusals
+from probe.refusals import Finite, refusals
 from probe.server.memory_options import memory_options
 from probe.server.options import DTYPES, KV_CACHE_DTYPES, QUANTIZATIONS
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OUT = click.Path(dir_okay=False, path_type=Path)
-_ABOVE, _SHARE = click.FloatRange(min=0, min_open=True), click.FloatRange(0, 1, min_open=True)
+_ABOVE, _SHARE = Finite(min=0, min_open=True), Finite(0, 1, min_open=True)
 _QUIET = "Others may take so much of the machine before a sample is out."
 _PACE = "So much slower than beside its quicker visits may the machine itself be before one is out; 0: its pace isn't asked."
 _COUNT = click.IntRange(min=1)
@@ -56,7 +56,7 @@ A grid file: {"batch": [1, 4, 16], "context": [64, 256, 1024], "ragged": [[4, 25
     type=_SHARE,
     help=_QUIET,
 )
-@click.option("--pace-share", default=0.1, show_default=True, type=click.FloatRange(min=0), help=_PACE)
+@click.option("--pace-share", default=0.1, show_default=True, type=Finite(min=0), help=_PACE)
 @click.option(
     "--keep-contaminated",
     is_flag=True,
@@ -67,7 +67,7 @@ A grid file: {"batch": [1, 4, 16], "context": [64, 256, 1024], "ragged": [[4, 25
     "replay_seconds",
     default=10.0,
     show_default=True,
-    type=click.FloatRange(min=0),
+    type=Finite(min=0),
     help="Seconds of each end-to-end replay; 0: none.",
 )
 @click.option("--replay-list", default=None, type=_FILE, help="JSON list of [seconds, input, output tokens] to replay.")
@@ -112,7 +112,7 @@ def run_command(out: Path, **values: Any) -> None:
 @click.option("--tolerance", default=0.02, show_default=True, type=_SHARE, help="Changes below it are no drift.")
 @click.option("--seed", default=1, show_default=True, help="Of prompts, order and the interval.")
 @click.option("--quiet-share", default=0.05, show_default=True, type=_SHARE, help=_QUIET)
-@click.option("--pace-share", default=0.1, show_default=True, type=click.FloatRange(min=0), help=_PACE)
+@click.option("--pace-share", default=0.1, show_default=True, type=Finite(min=0), help=_PACE)
 @click.option("--other-device", is_flag=True, help="Compare although this device isn't the one of the curve.")
 def drift_command(file: Path, **values: Any) -> None:
     """Measure the reference points of the curve in FILE again: has its cost moved, and by how much?

@@ -30,6 +30,8 @@ def run_job(values: Mapping[str, Any], out: Path, say: Say) -> ResultFile:
     if not adaptive and not Path(values["grid"]).is_file():
         raise MeasureRefused("grid", values["grid"], "is neither auto nor a file")
     given = None if adaptive else read_grid(Path(values["grid"]))
+    listed = values.get("replay_list")
+    arrivals = None if listed is None else read_arrivals(listed)  # refused before anything is measured
     settings = Settings(
         budget_seconds=values["budget"] * 60,
         target=values["target"],
@@ -49,8 +51,6 @@ def run_job(values: Mapping[str, Any], out: Path, say: Say) -> ResultFile:
     if not ended:
         return result
     if values["replay_seconds"] and result.curve is not None:
-        listed = values.get("replay_list")
-        arrivals = None if listed is None else read_arrivals(listed)
         result = with_replay(result, rig, values["replay_seconds"], arrivals, values["seed"])
         write(result, out)
     journal.unlink()

@@ -83,3 +83,21 @@ def result_of(points: list[Point]) -> ResultFile:
 def test_a_file_of_a_cpu_that_names_a_share_beside_its_bytes_is_built_again(tmp_path: Path) -> None:
     kept = options_of(rig(tmp_path)) | {"gpu_memory_utilization": 0.9}
     assert rig_of(kept).options.kv_cache_memory_bytes == 1 << 20
+
+
+def test_what_can_not_be_replayed_or_never_ends_is_refused_before_a_sweep(tmp_path: Path) -> None:
+    (tmp_path / "list.json").write_text("[[0, 5, 5]]")
+    given = [
+        "run",
+        "--model",
+        str(folder(tmp_path / "small")),
+        "--device",
+        "cpu",
+        "--out",
+        str(tmp_path / "curve.json"),
+    ]
+    endless = CliRunner().invoke(probe, [*given, "--budget", "nan"])
+    assert (endless.exit_code, "nan is not a finite number" in endless.output) == (2, True)
+    short = CliRunner().invoke(probe, [*given, "--replay-list", str(tmp_path / "list.json")])
+    assert (short.exit_code, "replay_list=1: at least two arrivals" in short.output) == (1, True)
+    assert not list(tmp_path.glob("*.jsonl*"))
