@@ -16,12 +16,12 @@ from probe.measure.truth import capacity, figures, largest, own_steps
 # A step takes 10 s, 1 s a decoding sequence, 0.1 s a token it attends to, 2 s a new prompt token.
 PARAMETERS = {"t_0": 10.0, "a": 1.0, "c": 0.1, "d": 2.0, "f": 0.0, "r": 0.0}
 BOOKS = Books(SchedulerConfig(max_num_batched_tokens=8, max_num_seqs=2, max_model_len=64), 100, 4)
+HEADER = {"version": 1, **dict.fromkeys(("curve_id", "model", "engine", "gpu", "dtype", "measured_at"), "c")}
 
 
 def curve(**more: Any) -> CurveDocument:
     file: dict[str, Any] = {
-        "version": 1,
-        "curve_id": "c",
+        **HEADER,
         "form": "step",
         "domain": {"batch": [1, 4], "context": [1, 64]},
     }
@@ -70,9 +70,7 @@ def test_capacity_is_the_list_at_once() -> None:
 
 def test_a_table_has_no_steps_to_simulate() -> None:
     grid = {"batch": [1.0], "context": [1.0], "values": [[1.0]]}
-    table = CurveDocument.of(
-        {"version": 1, "curve_id": "c", "form": "table", "domain": {"batch": [1, 1], "context": [1, 1]}, "steps": grid}
-    )
+    table = CurveDocument.of({**HEADER, "form": "table", "domain": {"batch": [1, 1], "context": [1, 1]}, "steps": grid})
     with pytest.raises(MeasureRefused, match="form"):
         simulate(table, [Arrival(0.0, 3, 1)], BOOKS)
 
