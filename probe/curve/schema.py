@@ -234,7 +234,7 @@ class Run(Record):
     """How it was measured. Attributes:
     measured_at: ISO 8601, UTC. source: file or address an import came from, and its licence.
     drift: how much slower the reference point became, as a share. pace: seconds of the fixed piece of work beside clean samples: the
-    machine's own pace when this was measured. None: not known.
+    machine's own pace when this was measured. None: not known. pace_work: which work that was; another's seconds can't be compared.
     """
 
     measured_at: str
@@ -245,6 +245,7 @@ class Run(Record):
     source: str | None = None
     drift: float | None = None
     pace: Seconds | None = None
+    pace_work: str | None = None
 
 
 class ResultFile(Record):

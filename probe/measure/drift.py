@@ -11,7 +11,7 @@ import numpy as np
 from probe.curve.schema import Point, ResultFile, Sample
 from probe.measure.describe import device_info, model_info
 from probe.measure.errors import MeasureRefused
-from probe.measure.judge import PACE_SHARE, judged, limit_of
+from probe.measure.judge import PACE_SHARE, comparable, judged, limit_of
 from probe.measure.pace import pace_of
 from probe.measure.rig import Rig, rig_of
 from probe.measure.shapes import Shape
@@ -71,7 +71,9 @@ class Drift:
     def _whose(self) -> list[str]:
         """Whether the engine or the machine is slower."""
         if self.machine is None or self.engine is None:
-            return ["whether the machine itself is slower is not known: its pace was not taken then and now"]
+            return [
+                "whether the machine itself is slower is not known: its pace was not taken then and now, by the same piece of work"
+            ]
         return [
             self.machine._verdict("the machine's own pace (seconds of a fixed piece of work)"),
             self.engine._verdict("the engine's cost at equal pace"),
@@ -119,7 +121,7 @@ def measure_again(result: ResultFile, rig: Rig, how: Again) -> Drift:
     now: dict[Shape, list[Sample]] = {shape: [] for shape in shapes}
     for shape, samples in visits:
         now[shape] += judged(samples, limit)
-    then = {shape: samples_of(shape, result.samples) for shape in shapes}
+    then = {shape: samples_of(shape, comparable(result)) for shape in shapes}
     return compared(then, now, how.tolerance, how.seed)
 
 

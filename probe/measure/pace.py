@@ -2,8 +2,8 @@
 
 A neighbour of the hypervisor takes caches, memory and clock from a virtual machine, and no counter of its system shows that: on one with
 nothing else running the same step took 1.0 to 1.6 times its time within seconds. So a small fixed piece of work that resembles a step
-(products of few and of many tokens by weights that no cache holds) is timed again and again; a tick is one of it. Single ticks say little
-(0.3 to 0.5 correlated with a step beside them), a median of several does.
+(reading what no cache holds, as fast as memory gives it, then a product of many tokens) is timed again and again; a tick is one of it.
+Single ticks say little (0.3 to 0.5 correlated with a step beside them), a median of several does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from probe.measure.rig import Rig
 Real = Callable[[], float]
 # Ticks on either side of a visit.
 TICKS = 5
-_FEW, _MANY = 8, 64
+WORK = "read 32 MiB, 64 x 4096 x 1024"
+"""What a tick does. Another work has another name: its seconds are no measure for this one's."""
+_READ, _MANY = 32 << 20, 64
 _OUT, _IN = 4096, 1024
 _LAST_LEVEL = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
 
@@ -45,7 +47,7 @@ class Pace:
 
 def pace_of(rig: Rig) -> Pace | None:
     """That of the rig's processor, on the rig's threads; None on a GPU, whose steps don't go by the host's pace."""
-    return Pace(products(), real_of(rig.threads)) if rig.engine.runner.model.device.type == "cpu" else None
+    return Pace(fixed_work(), real_of(rig.threads)) if rig.engine.runner.model.device.type == "cpu" else None
 
 
 def real_of(threads: int) -> Real:
@@ -55,21 +57,25 @@ def real_of(threads: int) -> Real:
     return lambda: time.perf_counter() - waiting()
 
 
-def products() -> Callable[[], Tensor]:
-    """8 and 64 tokens by a weight each, other ones each time: they lie in memory before any of them comes again. By torch's own products,
-    whatever kernels the engine has: a faster engine must not look like a faster machine."""
+def fixed_work() -> Callable[[], Tensor]:
+    """Reads 32 MiB and multiplies 64 tokens by a weight, others each time: they lie in memory before any of them comes again.
+
+    Half of it is the memory's: where neighbours took that alone, steps of few tokens took 1.5 times as long, mere products 1.15 times.
+    By torch's own operations, whatever kernels the engine has: a faster engine must not look like a faster machine.
+    """
     linear, dtype = (PackedLinear, torch.bfloat16) if packing_available() else (PlainLinear, torch.float32)
     size = _OUT * _IN * dtype.itemsize
-    weights = [linear(torch.ones(_OUT, _IN, dtype=dtype)) for _ in range(max(4, 2 * cache_bytes() // size))]
-    few, many = (torch.ones(rows, _IN, dtype=dtype) for rows in (_FEW, _MANY))
+    weights = [linear(torch.ones(_OUT, _IN, dtype=dtype)) for _ in range(max(2, 2 * cache_bytes() // size))]
+    arrays = [torch.ones(_READ // 4) for _ in range(max(2, 2 * cache_bytes() // _READ))]
+    tokens = torch.ones(_MANY, _IN, dtype=dtype)
     turn = 0
 
     def work() -> Tensor:
         nonlocal turn
-        turn += 2
+        turn += 1
+        arrays[turn % len(arrays)].sum()
         with torch.inference_mode():
-            weights[turn % len(weights)](few)
-            return weights[(turn + 1) % len(weights)](many)
+            return weights[turn % len(weights)](tokens)
 
     return work
 

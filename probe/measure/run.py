@@ -26,7 +26,7 @@ from probe.measure.describe import device_info, engine_info, memory_info, model_
 from probe.measure.errors import MeasureRefused
 from probe.measure.journal import Journal
 from probe.measure.judge import notes_of, pace_of_curve
-from probe.measure.pace import pace_of
+from probe.measure.pace import WORK, pace_of
 from probe.measure.plan import GridFile, shapes_of
 from probe.measure.rig import Rig, options_of
 from probe.measure.shapes import Shape
@@ -118,6 +118,7 @@ def _result(rig: Rig, model: ModelInfo, wanted: Sweep, journal: Journal, notes: 
             warm_up=wanted.visiting.warm_up,
             drift=drift_of(samples),
             pace=pace_of_curve(samples),
+            pace_work=WORK if any(sample.pace is not None for sample in samples) else None,
         ),
         model=model,
         engine=engine_info(rig),

@@ -17,6 +17,7 @@ from probe.engine.interfaces import SamplingParams
 from probe.fit.errors import error_of
 from probe.measure import watch
 from probe.measure.clock import Clock, clock_of
+from probe.measure.judge import pace_then
 from probe.measure.pace import pace_of
 from probe.measure.rig import Rig
 from probe.measure.simulate import Books, Part, Served, simulate, step_seconds
@@ -126,11 +127,12 @@ def with_replay(
     most, found, notes = capacity(curve, arrivals, books), [], []
     tokens, sequences = largest(simulate(curve, at_rate(arrivals, most * LOADS[-1]), books))
     warm(rig, round(_MARGIN * tokens), round(_MARGIN * sequences))
-    pace = None if result.run.pace is None else pace_of(rig)
+    then = pace_then(result.run)
+    pace = None if then is None else pace_of(rig)
     for load in LOADS:
         listed = at_rate(arrivals, most * load)
         predicted = simulate(curve, listed, books)
-        measured, noise = _quiet_replay(rig, listed, seed, lambda: clock_of(rig.threads, pace, result.run.pace))
+        measured, noise = _quiet_replay(rig, listed, seed, lambda: clock_of(rig.threads, pace, then))
         at_load = figures(load, predicted, measured)
         found += at_load
         shown = ", ".join(f"{f.name} {f.predicted:.4g} s for {f.measured:.4g} s ({f.error:+.1%})" for f in at_load)

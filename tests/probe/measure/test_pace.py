@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from probe.measure import pace, watch
-from probe.measure.pace import Pace, cache_bytes, pace_of, products, real_of
+from probe.measure.pace import Pace, cache_bytes, fixed_work, pace_of, real_of
 from tests.probe.measure.rigs import rig
 
 
@@ -32,8 +32,8 @@ def test_on_several_threads_they_stand_still_while_any_of_them_waits(monkeypatch
     assert real_of(2)() == 88.0
 
 
-def test_the_work_is_a_product_of_many_tokens_after_one_of_few() -> None:
-    assert products()().shape == (64, 4096)
+def test_the_work_is_a_product_of_many_tokens_after_reading() -> None:
+    assert fixed_work()().shape == (64, 4096)
 
 
 def test_a_processor_has_a_pace_of_its_own(tmp_path: Path) -> None:
