@@ -2,8 +2,8 @@
 
 A neighbour of the hypervisor takes caches, memory and clock from a virtual machine, and no counter of its system shows that: on one with
 nothing else running the same step took 1.0 to 1.6 times its time within seconds. So a small fixed piece of work that resembles a step
-(reading what no cache holds, as fast as memory gives it, then a product of many tokens) is timed again and again; a tick is one of it.
-Single ticks say little (0.3 to 0.5 correlated with a step beside them), a median of several does.
+(products of few and of many tokens by weights that no cache holds) is timed again and again; a tick is one of it. Single ticks say little
+(0.3 to 0.5 correlated with a step beside them), a median of several does (0.7).
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from probe.engine.linear.packed import PackedLinear, packing_available
-from probe.engine.linear.plain import PlainLinear
+from probe.engine.linear.factory import dense_linear
+from probe.engine.linear.packed import packing_available
+from probe.engine.native import pool
 from probe.measure import watch
 from probe.measure.rig import Rig
 
 Real = Callable[[], float]
 # Ticks on either side of a visit.
 TICKS = 5
-WORK = "read 32 MiB, 64 x 4096 x 1024"
-"""What a tick does. Another work has another name: its seconds are no measure for this one's."""
-_READ, _MANY = 32 << 20, 64
+WORK = "panels: twice 8, once 64 x 4096 x 1024"
+"""What a tick does, and by which kernel. Another work has another name, or a faster kernel would look like a faster machine."""
+_FEW, _MANY = 8, 64
 _OUT, _IN = 4096, 1024
 _LAST_LEVEL = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
 
@@ -58,24 +59,24 @@ def real_of(threads: int) -> Real:
 
 
 def fixed_work() -> Callable[[], Tensor]:
-    """Reads 32 MiB and multiplies 64 tokens by a weight, others each time: they lie in memory before any of them comes again.
+    """8 tokens by two weights and 64 by a third, by the product that the engine's own steps are made of: they are as much slower as it is
+    (slope 1.0 at 1 to 10 sequences, 0.2 at 16 to 32; of merely reading memory 0.1 to 0.4, as its speed comes and goes by half).
 
-    Half of it is the memory's: where neighbours took that alone, steps of few tokens took 1.5 times as long, mere products 1.15 times.
-    By torch's own operations, whatever kernels the engine has: a faster engine must not look like a faster machine.
+    Others each time: before any of them comes again, four times the cache has been read, so that next to nothing of it is left there.
     """
-    linear, dtype = (PackedLinear, torch.bfloat16) if packing_available() else (PlainLinear, torch.float32)
+    dtype = torch.bfloat16 if packing_available() or pool.available() else torch.float32
     size = _OUT * _IN * dtype.itemsize
-    weights = [linear(torch.ones(_OUT, _IN, dtype=dtype)) for _ in range(max(2, 2 * cache_bytes() // size))]
-    arrays = [torch.ones(_READ // 4) for _ in range(max(2, 2 * cache_bytes() // _READ))]
-    tokens = torch.ones(_MANY, _IN, dtype=dtype)
+    weights = [dense_linear(torch.ones(_OUT, _IN, dtype=dtype)) for _ in range(1 - (-4 * cache_bytes() // size))]
+    few, many = (torch.ones(rows, _IN, dtype=dtype) for rows in (_FEW, _MANY))
     turn = 0
 
     def work() -> Tensor:
         nonlocal turn
-        turn += 1
-        arrays[turn % len(arrays)].sum()
+        turn += 3
         with torch.inference_mode():
-            return weights[turn % len(weights)](tokens)
+            weights[turn % len(weights)](few)
+            weights[(turn + 1) % len(weights)](few)
+            return weights[(turn + 2) % len(weights)](many)
 
     return work
 

@@ -32,7 +32,7 @@ def test_on_several_threads_they_stand_still_while_any_of_them_waits(monkeypatch
     assert real_of(2)() == 88.0
 
 
-def test_the_work_is_a_product_of_many_tokens_after_reading() -> None:
+def test_the_work_is_a_product_of_many_tokens_after_those_of_few() -> None:
     assert fixed_work()().shape == (64, 4096)
 
 
