@@ -4,8 +4,8 @@ Each engine is a process of its own that answers one cell (batch, context) after
 minute hits all alike. A round during which other processes took more than 5 % of the machine is contaminated: it is left out where
 a quiet one exists, and flagged where none does. Decode figures are the 25th percentile and the median of step times after the
 first token; achieved bandwidth is (streamed weights + keys and values read) / step time, beside a measured read of the same run. A
-prompt's tokens can't be computed faster than the processor multiplies: `prefill_limit_tok_s` is its best bf16 product of the run, over
-the operations of a token.
+prompt's tokens can't be computed faster than the processor multiplies: a cell's `prefill_limit_tok_s` is the best bf16 product of the run,
+over the operations of a token (all weights but the head's, which a prompt needs once, and attention to half of the prompt).
 
 Peers: transformers' `generate_batch` runs in this environment, where it is a test dependency; others run where
 TOKENCOGS_BENCH_PEERS names interpreters that have them ("vllm=/path/to/python"), made by tests/bench/peers/make_peers.sh. A peer
@@ -34,6 +34,8 @@ ROUNDS = 3
 STEPS = {1: 24, 8: 12, 32: 6}
 QUIET = 0.05
 STREAMED_BYTES = 430_400_000  # 215.2M parameters of two bytes: all but the input embedding
+HEAD_PARAMETERS = 32_000 * 1024
+PAIR_OPERATIONS = 4 * 12 * 16 * 64  # of a token and a token it sees: two products in 12 layers of 16 heads of 64
 KV_BYTES = 12_288  # a token: 2 x 12 layers x 4 heads x 64 x 2 bytes
 BAR = 2.0
 # Of the fastest of the other engines, decoding at most so many sequences of so many tokens.
@@ -91,12 +93,14 @@ def run() -> dict[str, object]:
     for engine in engines:
         engine.end()
     product = max(one.measured_flops for one in measured)
-    figures = {f"{b}x{s}": _figures(b, s, answers[b, s]) for b, s in cells}
+    figures = {
+        f"{b}x{s}": _figures(b, s, answers[b, s]) | {"prefill_limit_tok_s": round(product / prompt_operations(s))}
+        for b, s in cells
+    }
     return {
         "engines": {engine.name: engine.about for engine in engines},
         "read_bandwidth_gb_s": round(statistics.median(one.measured_bytes_per_second for one in measured) / 1e9, 1),
         "gemm_gflop_s": round(product / 1e9),
-        "prefill_limit_tok_s": round(product / STREAMED_BYTES),
         "cells": figures,
     }
 
@@ -147,6 +151,11 @@ def _figure(batch: int, ctx: int, answers: list[dict[str, Any]]) -> dict[str, An
         "rounds_quiet": f"{len(quiet)} of {len(answers)}",
         "contaminated": not quiet,
     }
+
+
+def prompt_operations(tokens: int) -> float:
+    """Of one token of a prompt, in the mean."""
+    return STREAMED_BYTES - 2 * HEAD_PARAMETERS + PAIR_OPERATIONS * tokens / 2
 
 
 def ceilings() -> Measured:

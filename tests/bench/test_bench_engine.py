@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench.bench_engine import _figures, _interpreters
+from tests.bench.bench_engine import _figures, _interpreters, prompt_operations
 
 
 def answers(step: float, prefill: float = 1.0, others: float = 0.0) -> list[dict[str, Any]]:
@@ -57,3 +57,8 @@ def test_a_contaminated_round_counts_only_where_there_is_no_other() -> None:
 def test_a_peer_without_an_interpreter_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENCOGS_BENCH_PEERS", "transformers= vllm=/peers/python")
     assert _interpreters() == {"tokencogs": sys.executable, "vllm": "/peers/python"}
+
+
+def test_a_prompt_s_token_costs_two_operations_a_weight_but_the_head_s_and_four_a_number_of_each_key_it_sees() -> None:
+    """A layer has 1,024 x (1,536 + 1,024 + 3 x 4,096) = 15,204,352 weights; 256 keys of 16 heads of 64 are seen in the mean."""
+    assert prompt_operations(512) == pytest.approx(12 * (2 * 15_204_352 + 4 * 16 * 64 * 256), rel=2e-4)

@@ -71,7 +71,7 @@ def _attend(n: Any, sequence: Any, head: Any, first: Any, rows: Any, scratch: An
         panel, of_panel = keys + number * KEYS * size, COLUMNS * size
         tile(
             *(rows, q, heads * size, panel, panel + of_panel, panel + 2 * of_panel, panel + 3 * of_panel, width // 2),
-            *(scores + (number - start) * 4 * KEYS, row),
+            *(scores + (number - start) * 4 * KEYS, row, 0),
         )
     end = -(-(position + rows - KEYS * start) // COLUMNS) * COLUMNS
     for i in range(rows):
@@ -88,7 +88,7 @@ def _attend(n: Any, sequence: Any, head: Any, first: Any, rows: Any, scratch: An
         panel, last = values + column // COLUMNS * height, (width - column) // COLUMNS - 1
         tile(
             *(rows, scores, row, panel, panel + min(1, last) * height, panel + min(2, last) * height),
-            *(panel + min(3, last) * height, pairs, scratch, PANELS * BYTES),
+            *(panel + min(3, last) * height, pairs, scratch, PANELS * BYTES, 0),
         )
         for i in range(rows):
             share = get_f32(scores + (i + 1) * row - BYTES)

@@ -33,21 +33,41 @@ def _put(n: Any, panel: Any, sums: Any, token: Any) -> None:
         put_bf16(to + 2 * i, value if n[6] == 0 else value + get_bf16(n[6] + 2 * (first + i)))
 
 
+@jit
+def _ahead(tokens: Any, number: Any, a: Any, b: Any, c: Any, d: Any, of_panel: Any) -> Any:
+    """The panel behind one of four, for each of the last four whole tiles another, but none for the first: it waits for its own."""
+    left = tokens // ROWS - 1 - number
+    if number == 0 or left < 0 or left > 3:
+        return 0
+    if left == 0:
+        return d + of_panel
+    if left == 1:
+        return c + of_panel
+    return (b if left == 2 else a) + of_panel
+
+
+@jit
+def _multiply(tokens: Any, number: Any, x: Any, size: Any, a: Any, b: Any, c: Any, d: Any, sums: Any) -> Any:
+    """The sums of a tile's tokens; how many these are."""
+    first, pairs = ROWS * number, size // 4
+    rows = min(ROWS, tokens - first)
+    ahead = _ahead(tokens, number, a, b, c, d, pairs * BYTES)
+    tile(rows, x + first * size, size, a, b, c, d, pairs, sums, PANELS * BYTES, ahead)
+    return rows
+
+
 def product(n: Any) -> None:
     """out [tokens, columns]."""
     tokens, size, w = n[3], n[4], n[1]
-    panels, pairs = -(-n[5] // COLUMNS), size // 4
-    sums, of_panel, quarter = n[7] + thread_number() * n[8], pairs * BYTES, -(-panels // PANELS)
+    panels = -(-n[5] // COLUMNS)
+    sums, of_panel, quarter = n[7] + thread_number() * n[8], size // 4 * BYTES, -(-panels // PANELS)
     tiles = -(-tokens // ROWS)
     items = quarter * tiles
     for item in range(items * thread_number() // thread_count(), items * (thread_number() + 1) // thread_count()):
         a, first = item // tiles, ROWS * (item % tiles)
         b, c, d = min(a + quarter, panels - 1), min(a + 2 * quarter, panels - 1), min(a + 3 * quarter, panels - 1)
-        rows = min(ROWS, tokens - first)
-        tile(
-            *(rows, n[0] + first * size, size),
-            *(w + a * of_panel, w + b * of_panel, w + c * of_panel, w + d * of_panel, pairs, sums, PANELS * BYTES),
-        )
+        at = w + a * of_panel, w + b * of_panel, w + c * of_panel, w + d * of_panel
+        rows = _multiply(tokens, item % tiles, n[0], size, at[0], at[1], at[2], at[3], sums)
         for row in range(rows):
             for which in range(PANELS):
                 if a + which * quarter < panels:
@@ -69,27 +89,17 @@ def _put_gated(n: Any, panel: Any, half: Any, gate: Any, up: Any, token: Any) ->
 def gated_product(n: Any) -> None:
     """out [tokens, columns / 2]: silu of the first half's columns times the second's. Both halves are whole panels."""
     tokens, size, w = n[3], n[4], n[1]
-    half, pairs = n[5] // COLUMNS // 2, size // 4
-    sums, of_panel, quarter = n[7] + thread_number() * n[8], pairs * BYTES, -(-half // 2)
+    half = n[5] // COLUMNS // 2
+    sums, of_panel, quarter = n[7] + thread_number() * n[8], size // 4 * BYTES, -(-half // 2)
     tiles = -(-tokens // ROWS)
     items, other = quarter * tiles, w + half * of_panel
     for item in range(items * thread_number() // thread_count(), items * (thread_number() + 1) // thread_count()):
         a, first = item // tiles, ROWS * (item % tiles)
-        b, rows = min(a + quarter, half - 1), min(ROWS, tokens - first)
-        tile(
-            *(rows, n[0] + first * size, size),
-            *(
-                w + a * of_panel,
-                w + b * of_panel,
-                other + a * of_panel,
-                other + b * of_panel,
-                pairs,
-                sums,
-                PANELS * BYTES,
-            ),
-        )
+        b = min(a + quarter, half - 1)
+        at = w + a * of_panel, w + b * of_panel, other + a * of_panel, other + b * of_panel
+        rows = _multiply(tokens, item % tiles, n[0], size, at[0], at[1], at[2], at[3], sums)
         for row in range(rows):
-            at = sums + row * PANELS * BYTES
-            _put_gated(n, a, half, at, at + 2 * BYTES, first + row)
+            one = sums + row * PANELS * BYTES
+            _put_gated(n, a, half, one, one + 2 * BYTES, first + row)
             if a + quarter < half:
-                _put_gated(n, b, half, at + BYTES, at + 3 * BYTES, first + row)
+                _put_gated(n, b, half, one + BYTES, one + 3 * BYTES, first + row)
