@@ -10,6 +10,7 @@ import statistics
 import time
 from collections import deque
 
+from probe.measure.judge import PACE_SHARE
 from probe.measure.pace import TICKS, Pace, Real, real_of
 
 # Seconds of ticks that say how quick the machine is now: fewer are noise, more are the past.
@@ -35,6 +36,10 @@ class Clock:
     def stepped(self) -> None:
         """A step has just ended."""
 
+    def strayed(self) -> float:
+        """Share of the steps' time at a pace that is off by more than PACE_SHARE either way: the fixed work follows a step only so far."""
+        return 0.0
+
     def said(self) -> str:
         """What a reader of its seconds must know, to stand behind a figure."""
         return ""
@@ -53,7 +58,7 @@ class PacedClock(Clock):
         self._pace, self._then, self._window = pace, then, window
         self._ticks: deque[tuple[float, float]] = deque()
         self.paces: list[float] = []
-        self.real_busy = self.busy = self._shown = 0.0
+        self.real_busy = self.busy = self._shown = self._strayed = 0.0
         self._take(2 * TICKS)
         self._read = self.real()
 
@@ -73,6 +78,8 @@ class PacedClock(Clock):
         took, self._read = now - self._read, now
         self._look()
         self.paces.append(self.slower)
+        if not 1 / (1 + PACE_SHARE) <= self.slower <= 1 + PACE_SHARE:
+            self._strayed += took
         self.real_busy += took
         self.busy += took / self.slower
         self._shown += took / self.slower
@@ -99,13 +106,17 @@ class PacedClock(Clock):
             self._ticks.popleft()
         self.slower = statistics.median(seconds for _, seconds in self._ticks) / self._then
 
+    def strayed(self) -> float:
+        return self._strayed / self.real_busy if self.real_busy else 0.0
+
     def said(self) -> str:
         """How its seconds differ from the wall's: mean and range over the steps."""
         if not self.paces:
             return ""
         return (
             f"; seconds at the curve's pace: the machine took {self.real_busy / self.busy:.2f} times as long in the mean, "
-            f"{min(self.paces):.2f} to {max(self.paces):.2f}, {self.real_busy:.4g} s for all steps"
+            f"{min(self.paces):.2f} to {max(self.paces):.2f}, {self.strayed():.0%} of it more than {PACE_SHARE:.0%} off, "
+            f"{self.real_busy:.4g} s for all steps"
         )
 
 

@@ -25,7 +25,9 @@ from probe.measure.traffic import Arrival, Lengths, at_rate, draw_arrivals
 from probe.measure.warm import warm
 
 LOADS = (0.5, 0.8)
-_MOST, _ATTEMPTS = 2_000, 2
+_MOST, _ATTEMPTS = 2_000, 3
+# Of a replay's steps, in time, that may go at another pace than the curve's: beyond that they say more of the machine than of the curve.
+_STRAYED = 0.2
 # Kernels are warmed for steps so much larger than predicted ones: a replay that is slower has more at once.
 _MARGIN = 1.5
 
@@ -132,7 +134,7 @@ def with_replay(
     for load in LOADS:
         listed = at_rate(arrivals, most * load)
         predicted = simulate(curve, listed, books)
-        measured, noise = _quiet_replay(rig, listed, seed, lambda: clock_of(rig.threads, pace, then))
+        measured, noise = quiet_replay(rig, listed, seed, lambda: clock_of(rig.threads, pace, then))
         at_load = figures(load, predicted, measured)
         found += at_load
         shown = ", ".join(f"{f.name} {f.predicted:.4g} s for {f.measured:.4g} s ({f.error:+.1%})" for f in at_load)
@@ -145,16 +147,19 @@ def with_replay(
     return msgspec.structs.replace(result, fit=fit)
 
 
-def _quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int, start: Callable[[], Clock]) -> tuple[Served, str]:
+def quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int, start: Callable[[], Clock]) -> tuple[Served, str]:
     """The first replay that nothing disturbed, else the last one; and what a reader must know of it."""
     for attempt in range(_ATTEMPTS):
         begin, waited, clock = watch.read(), watch.waited(), start()
         served = replay(rig.engine, arrivals, seed + attempt, clock)
         waited = watch.waited() - waited
-        noisy = watch.contaminated(begin, watch.read()) or waited > watch.QUIET_SHARE * served.busy_seconds
-        if not noisy:
-            return served, clock.said()
-    return served, f"{clock.said()}; others used the machine meanwhile, its clock stood still for {waited:.2g} s"
+        others = watch.contaminated(begin, watch.read()) or waited > watch.QUIET_SHARE * served.busy_seconds
+        noise = [f"others used the machine meanwhile, its clock stood still for {waited:.2g} s"] if others else []
+        if clock.strayed() > _STRAYED:
+            noise.append("the machine did not keep the curve's pace: contaminated")
+        if not noise:
+            break
+    return served, "; ".join([clock.said(), *noise])
 
 
 def _lengths(rig: Rig) -> Lengths:

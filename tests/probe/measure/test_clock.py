@@ -120,7 +120,8 @@ def test_a_reader_is_told_what_the_wall_would_have_shown() -> None:
         machine.now += 6.0
         clock.stepped()
     assert clock.said() == (
-        "; seconds at the curve's pace: the machine took 1.20 times as long in the mean, 1.00 to 1.50, 12 s for all steps"
+        "; seconds at the curve's pace: the machine took 1.20 times as long in the mean, 1.00 to 1.50, "
+        "50% of it more than 10% off, 12 s for all steps"
     )
 
 

@@ -243,7 +243,7 @@ def test_a_list_is_replayed_at_half_and_four_fifths_of_capacity(
         ends.append(arrivals[-1].at)
         return Served(1.0, 1.0, [1.0], [1.0], [(1.0, [Part(1, 8, False)])]), ""
 
-    monkeypatch.setattr(truth, "_quiet_replay", quiet)
+    monkeypatch.setattr(truth, "quiet_replay", quiet)
     small = rig(tmp_path / "m", max_num_seqs=8)
     listed = [Arrival(0.0, 8, 4), Arrival(7.0, 8, 4)]
     with_replay(measured[0], small, seconds=1.0, arrivals=listed)

@@ -6,11 +6,13 @@ import itertools
 
 import pytest
 
+from probe.measure import watch
 from probe.measure.clock import Clock
 from probe.measure.rig import Rig
 from probe.measure.traffic import Arrival
-from probe.measure.truth import Served, replay
+from probe.measure.truth import Served, quiet_replay, replay
 from tests.probe.measure.rigs import rig
+from tests.probe.measure.test_clock import started
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +41,47 @@ def test_waiting_counts_from_the_arrival(small: Rig) -> None:
 def test_answers_have_the_lengths_asked_for(small: Rig) -> None:
     found = served(small, Arrival(0.0, 5, 4), Arrival(0.0, 9, 7))
     assert (len(found.ttft), len(found.itl)) == (2, 3 + 6)
+
+
+class Strayed(Clock):
+    """Of a machine that was at another pace for a share of the time."""
+
+    def __init__(self, share: float) -> None:
+        ticks = itertools.count()
+        super().__init__(lambda: float(next(ticks)))
+        self.share = share
+
+    def strayed(self) -> float:
+        return self.share
+
+    def said(self) -> str:
+        return f"; {self.share:.0%} off"
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ([0.2, 0.0], "; 20% off"),
+        ([0.21, 0.1, 0.0], "; 10% off"),
+        ([0.3, 0.4, 0.5, 0.0], "; 50% off; the machine did not keep the curve's pace: contaminated"),
+    ],
+)
+def test_a_replay_at_another_pace_is_repeated_and_marked_where_none_kept_it(
+    small: Rig, monkeypatch: pytest.MonkeyPatch, shares: list[float], said: str
+) -> None:
+    monkeypatch.setattr(watch, "contaminated", lambda *_: False)
+    monkeypatch.setattr(watch, "waited", lambda: 0.0)
+    coming = iter(shares)
+    found, note = quiet_replay(small, [Arrival(0.0, 5, 2)], 1, lambda: Strayed(next(coming)))
+    assert (len(found.ttft), note) == (1, said)
+
+
+def test_pace_is_off_by_more_than_a_tenth_for_half_of_the_time() -> None:
+    """Steps of 6 s: one at the curve's pace and a little more, one half as slow again; either way counts."""
+    for off in (1.5, 0.9):
+        machine, clock = started()
+        for tick in (1.1, off):
+            machine.tick = tick
+            machine.now += 6.0
+            clock.stepped()
+        assert clock.strayed() == pytest.approx(0.5)
