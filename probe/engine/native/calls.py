@@ -150,6 +150,11 @@ def first_laid(past: int, window: int) -> int:
     return max(0, past - window + 1) // _KEYS * _KEYS
 
 
+def most_laid(seen: int) -> int:
+    """Keys in the tiles that rows of a tile can see together, each of them `seen` keys at most: part of a tile at either end."""
+    return (seen + _ROWS - 1 + 2 * (_KEYS - 1)) // _KEYS * _KEYS
+
+
 @dataclass
 class PrefillPlan:
     """Sequences with several new tokens each.
@@ -186,8 +191,8 @@ def prefill(query: Tensor, cache: Memory, plan: PrefillPlan, spec: AttentionSpec
     """query [T, H, width] to out [T, H, width] and log-sum-exp [T, H] in float32, at the rows of the plan's sequences."""
     query = query.contiguous()
     panels, facts, chunks = plan.laid(spec)
-    span = max(min(new + past - low, plan.window) for _, new, past, low in plan.facts) + 2 * _KEYS
-    room = _SUMS + _ROWS * (4 * span + 64)
+    span = max(most_laid(min(new + past - low, plan.window)) for _, new, past, low in plan.facts)
+    room = _SUMS + _ROWS * (4 * span + 64)  # of each row of a tile its scores, and their sum
     counter = torch.zeros(1, dtype=torch.int64)
     numbers = (
         *(query.data_ptr(), out.data_ptr(), lse.data_ptr(), cache.keys, cache.values, cache.slot, cache.head),

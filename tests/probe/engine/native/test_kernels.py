@@ -208,6 +208,13 @@ def test_what_lies_behind_a_sequence_is_not_read(new: int, size: int) -> None:
     assert not paged.attend(drawn(new, spec.num_heads, 64, seed=8), cache, group, spec, None).isnan().any()
 
 
+def test_a_tile_s_scores_have_room_wherever_its_window_lies() -> None:
+    """Six tokens see window + 5 keys, from any of 64 places of a tile on."""
+    for window in range(1, 200):
+        tiles = [-(-(place + window + 5) // 64) for place in range(64)]
+        assert calls.most_laid(window) == 64 * max(tiles)
+
+
 def test_far_apart_scores_are_weighed_without_overflow() -> None:
     """Scores 0 and 200: the second has all the weight, and the log-sum-exp is 200."""
     spec = AttentionSpec(1, 1, 32, 32, 1.0)
