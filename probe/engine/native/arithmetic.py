@@ -72,16 +72,6 @@ def odds(_context: Any, x: Any) -> Any:
 
 
 @intrinsic
-def times(_context: Any, acc: Any, x: Any, factor: Any) -> Any:
-    """acc + x factor, by one number."""
-
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        return fma(builder, values[1], splatted(builder, values[2], F16X), values[0])
-
-    return lanes(lanes, lanes, types.float32), build
-
-
-@intrinsic
 def joined(_context: Any, even: Any, odd: Any) -> Any:
     """Both rounded to bf16, to nearest, ties to even, and interleaved."""
 
