@@ -134,10 +134,7 @@ def attribute_steps(
     reason = np.where(missing & ~named, np.int8(NOT_IN_LEDGER), reason)
     reason = np.where(charged, np.int8(CHARGED), reason)
     variance_ps = np.rint(variance * PS_PER_SECOND).astype(np.int64)
-    beyond = np.zeros(len(requests), np.bool_)
-    beyond[lines.row[lines.extrapolated]] = True
-    found = replace(by_log, lines=lines, reason=reason, extrapolated=beyond, variance_ps=variance_ps)
-    return found.refusing(pool.outside)
+    return replace(by_log, lines=lines, reason=reason, variance_ps=variance_ps).refusing(pool.outside)
 
 
 def _by_step(steps: Steps, parts: Floats) -> Floats:

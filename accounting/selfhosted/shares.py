@@ -37,7 +37,7 @@ class Attribution:
     Attributes:
         curve, policy: by which they were worked out; both stand on every charge.
         lines: the shares, hour by hour.
-        reason: int8 codes of REASONS, by request. extrapolated: charged beyond the curve's measured range.
+        reason: int8 codes of REASONS, by request.
         capacity_us: replica-microseconds paid for, by hour. in_flight_us, idle_us: worked out each by itself, together the same.
         unproven_us: in flight with nothing but failed requests that show no evidence of steps.
         refused: lines of a request and hour in steps that no run of a table had, where the pool refuses those.
@@ -48,7 +48,6 @@ class Attribution:
     policy: Policy
     lines: Lines
     reason: npt.NDArray[np.int8]
-    extrapolated: Bools
     capacity_us: Ints
     in_flight_us: Ints
     idle_us: Ints
@@ -65,7 +64,14 @@ class Attribution:
         kept[lines.row] = True
         reason = self.reason.copy()
         reason[refused.row[~kept[refused.row]]] = OUTSIDE
-        return replace(self, lines=lines, reason=reason, extrapolated=self.extrapolated & kept, refused=refused)
+        return replace(self, lines=lines, reason=reason, refused=refused)
+
+    @cached_property
+    def extrapolated(self) -> Bools:
+        """Charged, in some hour, beyond what the curve measured, by request."""
+        beyond = np.zeros(self.reason.size, np.bool_)
+        beyond[self.lines.row[self.lines.extrapolated]] = True
+        return beyond
 
     def lines_of(self, hour: int) -> Lines:
         """The lines of one pool hour."""
@@ -123,15 +129,11 @@ def swept(
     lines = found.lines()
     if bool(evidence.extrapolated.any()):
         lines = replace(lines, extrapolated=lines.extrapolated | evidence.extrapolated[lines.row])
-    beyond = np.zeros(len(requests), np.bool_)
-    beyond[lines.row[lines.extrapolated]] = True
     billed = np.zeros(len(requests), np.bool_)
     billed[lines.row] = True
     reason = np.where(charged & ~billed, np.int8(NOT_BILLED), evidence.reason)
     flight, idle, nobody = (stretches.by_hour(one) for one in (in_flight, idle, unproven))
-    return Attribution(
-        curve, policy, lines, reason, beyond, cells.capacity_us(), flight, idle, nobody, lines.between(0, 0)
-    )
+    return Attribution(curve, policy, lines, reason, cells.capacity_us(), flight, idle, nobody, lines.between(0, 0))
 
 
 def _chunks(cell: Ints) -> Iterator[slice]:

@@ -48,7 +48,6 @@ def settled(bill: str, used: dict[str, str], busy: str) -> Settled:
         "equal",
         lines,
         charged,
-        charged > 0,
         capacity,
         flight,
         capacity - flight,

@@ -24,17 +24,27 @@ class PanelLinear(LinearBackend):
                 f"{name}: panels need bf16 on a CPU, numba and an even number of columns, "
                 f"got {weight.dtype} on {weight.device}, {self.in_features} columns"
             )
+        if bias is not None and bias.dtype != weight.dtype:
+            raise LinearError(f"{name}: a bias of {weight.dtype} is expected, got {bias.dtype}")
         self.weight_bytes = bytes_of(weight, bias)
         self.bias = None if bias is None else bias.contiguous()
         self._panels = calls.panels(weight)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return calls.product(x, self._panels, self.bias, self.out_features)
+        return calls.product(self._checked(x), self._panels, self.bias, self.out_features)
+
+    def _checked(self, x: Tensor) -> Tensor:
+        """The kernel is given an address: what else stood there would become numbers."""
+        if x.dtype != torch.bfloat16 or x.shape[1:] != (self.in_features,):
+            raise LinearError(
+                f"{self.name}: tokens of bf16 by {self.in_features} are expected, got {tuple(x.shape)} of {x.dtype}"
+            )
+        return x
 
     def gated(self, x: Tensor) -> Tensor:
-        if self.out_features % (2 * calls.COLUMNS):
+        if self.out_features % (2 * pool.COLUMNS):
             return super().gated(x)
-        return calls.product(x, self._panels, self.bias, self.out_features, gated=True)
+        return calls.product(self._checked(x), self._panels, self.bias, self.out_features, gated=True)
 
     def stored_weight(self) -> Tensor:
         rows = self._panels.transpose(1, 2).reshape(-1, self.in_features // 2)

@@ -14,14 +14,12 @@ from torch import Tensor
 from probe.engine.kv.cache import Memory
 from probe.engine.models.spec import AttentionSpec
 from probe.engine.native import pool
-from probe.engine.native.pool import Kernel, scratch
+from probe.engine.native.pool import COLUMNS, KEYS, ROWS, Kernel, scratch
 
 WIDTH = 32
 """bf16 in a register: what a head's width (for `decode`), half of it (`turn_and_write`), a token's (`norm_of_sum`) is a multiple of."""
-COLUMNS = pool.COLUMNS
 _SUMS = 2048
 """Bytes of a thread's sums, apart from another's by whole lines of a cache."""
-_KEYS, _ROWS = 64, 6  # of a tile
 _UNIT = 1e-12
 
 
@@ -147,12 +145,12 @@ def decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec) 
 def first_laid(past: int, window: int) -> int:
     """The first key in panels: the first that a token after `past` others sees, or one before it. Whole tiles from the context's beginning,
     so that a token's sums have one order whichever of its prompt's tokens come with it."""
-    return max(0, past - window + 1) // _KEYS * _KEYS
+    return max(0, past - window + 1) // KEYS * KEYS
 
 
 def most_laid(seen: int) -> int:
     """Keys in the tiles that rows of a tile can see together, each of them `seen` keys at most: part of a tile at either end."""
-    return (seen + _ROWS - 1 + 2 * (_KEYS - 1)) // _KEYS * _KEYS
+    return (seen + ROWS - 1 + 2 * (KEYS - 1)) // KEYS * KEYS
 
 
 @dataclass
@@ -176,7 +174,7 @@ class PrefillPlan:
             end, facts, chunks = 0, [], []
             for number, (row, new, past, low) in enumerate(self.facts):
                 facts.append([row, new, past, low, end])
-                end += spec.num_kv_heads * 4 * spec.key_dim * -(-(new + past - low) // _KEYS) * _KEYS
+                end += spec.num_kv_heads * 4 * spec.key_dim * -(-(new + past - low) // KEYS) * KEYS
                 chunks += [(min(past + first, self.window), number, first) for first in range(0, new, pool.CHUNK)]
             chunks.sort(reverse=True)
             self._laid = (
@@ -192,7 +190,7 @@ def prefill(query: Tensor, cache: Memory, plan: PrefillPlan, spec: AttentionSpec
     query = query.contiguous()
     panels, facts, chunks = plan.laid(spec)
     span = max(most_laid(min(new + past - low, plan.window)) for _, new, past, low in plan.facts)
-    room = _SUMS + _ROWS * (4 * span + 64)  # of each row of a tile its scores, and their sum
+    room = _SUMS + ROWS * (4 * span + 64)  # of each row of a tile its scores, and their sum
     counter = torch.zeros(1, dtype=torch.int64)
     numbers = (
         *(query.data_ptr(), out.data_ptr(), lse.data_ptr(), cache.keys, cache.values, cache.slot, cache.head),

@@ -23,10 +23,7 @@ from probe.engine.native.arithmetic import (
 from probe.engine.native.lanes import BYTES, jit
 from probe.engine.native.memory import get_i64, load, load_f32, put_f32, put_i64, store, store_row, turn
 from probe.engine.native.pool import COLUMNS
-from probe.engine.native.tile import PANELS
 
-KEYS = PANELS * COLUMNS
-"""Of a tile of scores. Sums begin at a multiple of it, so that they have one order for every token that sees a key."""
 LIST = 8 * COLUMNS
 """Bytes of the places of a panel's keys."""
 

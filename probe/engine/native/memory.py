@@ -11,42 +11,39 @@ from probe.engine.native.emit import F16X, F32, I16, I16_ROW, I16X, I32, I64, ev
 from probe.engine.native.lanes import intrinsic, lanes, pairs
 
 
-@intrinsic
-def load(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        loaded = builder.load(builder.inttoptr(values[0], I16X.as_pointer()))
-        loaded.align = 2
-        return loaded
+def _reader(kind: Any, given: Any, align: int) -> Any:
+    """What is at an address."""
 
-    return pairs(types.int64), build
+    @intrinsic
+    def read(_context: Any, address: Any) -> Any:
+        def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
+            loaded = builder.load(builder.inttoptr(values[0], kind.as_pointer()))
+            loaded.align = align
+            return loaded
 
+        return given(types.int64), build
 
-@intrinsic
-def store(_context: Any, address: Any, vector: Any) -> Any:
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        builder.store(values[1], builder.inttoptr(values[0], I16X.as_pointer())).align = 2
-        return context.get_dummy_value()
-
-    return types.void(types.int64, pairs), build
+    return read
 
 
-@intrinsic
-def load_f32(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        loaded = builder.load(builder.inttoptr(values[0], F16X.as_pointer()))
-        loaded.align = 4
-        return loaded
+def _writer(kind: Any, given: Any, align: int) -> Any:
+    """Writes to an address."""
 
-    return lanes(types.int64), build
+    @intrinsic
+    def write(_context: Any, address: Any, value: Any) -> Any:
+        def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
+            builder.store(values[1], builder.inttoptr(values[0], kind.as_pointer())).align = align
+            return context.get_dummy_value()
+
+        return types.void(types.int64, given), build
+
+    return write
 
 
-@intrinsic
-def store_f32(_context: Any, address: Any, vector: Any) -> Any:
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        builder.store(values[1], builder.inttoptr(values[0], F16X.as_pointer())).align = 4
-        return context.get_dummy_value()
-
-    return types.void(types.int64, lanes), build
+load, store = _reader(I16X, pairs, 2), _writer(I16X, pairs, 2)
+load_f32, store_f32 = _reader(F16X, lanes, 4), _writer(F16X, lanes, 4)
+get_f32, put_f32 = _reader(F32, types.float32, 4), _writer(F32, types.float32, 4)
+get_i64, put_i64 = _reader(I64, types.int64, 8), _writer(I64, types.int64, 8)
 
 
 @intrinsic
@@ -95,40 +92,6 @@ def put_bf16(_context: Any, address: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.float32), build
-
-
-@intrinsic
-def get_f32(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        return builder.load(builder.inttoptr(values[0], F32.as_pointer()))
-
-    return types.float32(types.int64), build
-
-
-@intrinsic
-def put_f32(_context: Any, address: Any, value: Any) -> Any:
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        builder.store(values[1], builder.inttoptr(values[0], F32.as_pointer()))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.float32), build
-
-
-@intrinsic
-def get_i64(_context: Any, address: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, values: Any) -> Any:
-        return builder.load(builder.inttoptr(values[0], I64.as_pointer()))
-
-    return types.int64(types.int64), build
-
-
-@intrinsic
-def put_i64(_context: Any, address: Any, value: Any) -> Any:
-    def build(context: Any, builder: Any, _s: Any, values: Any) -> Any:
-        builder.store(values[1], builder.inttoptr(values[0], I64.as_pointer()))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), build
 
 
 @intrinsic

@@ -18,8 +18,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-COLUMNS = 16
-"""Of a panel (tile.py)."""
+ROWS, PANELS, COLUMNS = 6, 4, 16
+"""Of a tile its rows and panels, of a panel its columns (tile.py)."""
+KEYS = PANELS * COLUMNS
+"""Of a tile of scores. Sums begin at a multiple of it, so that they have one order for every token that sees a key."""
 CHUNK = 24
 """New tokens of a sequence that one thread takes at a time; it asks for more when it is done."""
 FACTS = 5

@@ -15,10 +15,10 @@ import numba
 
 from probe.engine.native.arithmetic import as_f32, scaled
 from probe.engine.native.lanes import BYTES, jit, thread_count, thread_number
-from probe.engine.native.laying import KEYS, find, lay_keys, lay_values, softmax
+from probe.engine.native.laying import find, lay_keys, lay_values, softmax
 from probe.engine.native.memory import get_f32, get_i64, load_f32, next_of, put_f32, store_row
-from probe.engine.native.pool import CHUNK, COLUMNS, FACTS
-from probe.engine.native.tile import PANELS, ROWS, SUMS, tile
+from probe.engine.native.pool import CHUNK, COLUMNS, FACTS, KEYS, PANELS, ROWS
+from probe.engine.native.tile import SUMS, tile
 
 
 @jit

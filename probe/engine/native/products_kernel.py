@@ -14,8 +14,8 @@ import numba
 from probe.engine.native.arithmetic import exponential, larger, minus, mul, over, plus, splat, zero
 from probe.engine.native.lanes import BYTES, jit, thread_count, thread_number
 from probe.engine.native.memory import get_bf16, get_f32, load_f32, load_row, put_bf16, store_f32, store_row
-from probe.engine.native.pool import COLUMNS
-from probe.engine.native.tile import PANELS, ROWS, tile
+from probe.engine.native.pool import COLUMNS, PANELS, ROWS
+from probe.engine.native.tile import tile
 
 
 @jit

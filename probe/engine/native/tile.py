@@ -14,9 +14,8 @@ from numba.core import cgutils
 
 from probe.engine.native.emit import F16X, I16X, I32, I64, added_products, splatted
 from probe.engine.native.lanes import BYTES, intrinsic, jit
+from probe.engine.native.pool import PANELS, ROWS
 
-ROWS = 6
-PANELS = 4
 SUMS = ROWS * PANELS * BYTES
 """Bytes of a tile's sums: [row, panel, 16] in float32."""
 

@@ -18,6 +18,15 @@ def test_bytes_are_those_read_and_operations_two_a_product(monkeypatch: pytest.M
     assert found == Measured(measured_bytes_per_second=4 * 2**20, measured_flops=2048.0)
 
 
+@pytest.mark.parametrize("better", [0, 1])
+def test_the_better_of_torch_and_the_engine_s_own_product_counts(monkeypatch: pytest.MonkeyPatch, better: int) -> None:
+    """A quarter of a second for one of them and a whole one for the other: 2 MiB are read at 8 MiB a second, 1,024 operations at 4,096."""
+    took = iter([0.25, 1.0][:: 1 - 2 * better] * 2)
+    monkeypatch.setattr(ceilings, "_best", lambda *_: next(took))
+    found = measure_ceilings(torch.device("cpu"), torch.float32, megabytes=2, width=8)
+    assert found == Measured(measured_bytes_per_second=8 * 2**20, measured_flops=4096.0)
+
+
 @pytest.mark.parametrize(("name", "peaks"), [
     ("NVIDIA H200", (4.8e12, 989e12)),
     ("NVIDIA H200 NVL", (4.8e12, 835e12)),

@@ -19,6 +19,7 @@ from probe.curve.schema import Point, ResultFile, Sample, load_result, read_resu
 from probe.fit.model import Experts
 from probe.measure import drift, truth, watch
 from probe.measure.errors import MeasureRefused
+from probe.measure.pace import WORK
 from probe.measure.rig import Rig, build_rig, options_of, rig_of
 from probe.measure.run import disturbance
 from probe.measure.shapes import Shape
@@ -128,6 +129,7 @@ def test_the_machines_own_pace_is_in_the_file_and_the_replays_went_by_it(measure
     result = measured[0]
     paces = [one.pace for one in result.samples if one.pace is not None]
     assert len(paces) == len(result.samples) == 36 * 3
+    assert (result.run.pace is not None, result.run.pace_work) == (True, WORK)
     assert result.run.pace is not None
     assert min(paces) <= result.run.pace <= max(paces)
     assert result.fit is not None
@@ -138,7 +140,7 @@ def test_the_machines_own_pace_is_in_the_file_and_the_replays_went_by_it(measure
 def test_a_run_that_does_not_ask_for_the_pace_has_none(tmp_path: Path) -> None:
     assert CliRunner().invoke(probe, ["run", *options(tmp_path, rounds=1, replay=0)]).exit_code == 0
     result = read_result(tmp_path / "curve.json")
-    assert (result.run.pace, {one.pace for one in result.samples}) == (None, {None})
+    assert (result.run.pace, result.run.pace_work, {one.pace for one in result.samples}) == (None, None, {None})
 
 
 def test_the_same_rig_comes_from_the_file(measured: tuple[ResultFile, str], tmp_path: Path) -> None:

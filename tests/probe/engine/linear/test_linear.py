@@ -102,6 +102,18 @@ def test_a_weight_of_zeros_stays_zero(backend: type[LinearBackend]) -> None:
     assert torch.count_nonzero(linear(torch.ones(2, IN))) == 0
 
 
+@needs_numba
+def test_panels_refuse_what_the_kernel_would_read_as_other_numbers() -> None:
+    """It is given an address: float32, or rows of another width, would be taken for bf16 of its own."""
+    linear = PanelLinear(weight(torch.bfloat16), None, "w")
+    with pytest.raises(LinearError, match=r"w: tokens of bf16 by 96 are expected, got .* of torch.float32"):
+        linear(torch.ones(2, IN))
+    with pytest.raises(LinearError, match=r"got \(2, 48\) of torch.bfloat16"):
+        linear.gated(torch.ones(2, IN // 2, dtype=torch.bfloat16))
+    with pytest.raises(LinearError, match=r"w: a bias of torch.bfloat16 is expected, got torch.float32"):
+        PanelLinear(weight(torch.bfloat16), torch.ones(OUT), "w")
+
+
 def test_bytes_read_are_codes_scales_and_zeros() -> None:
     w = torch.ones(64, 128, dtype=torch.bfloat16)
     sizes = {name: linear_factory(name)(w, None, "w").weight_bytes for name in ("none", "int8", "int4", "w8a8", "fp8")}
