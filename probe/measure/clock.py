@@ -37,7 +37,8 @@ class Clock:
         """A step has just ended."""
 
     def strayed(self) -> float:
-        """Share of the steps' time at a pace that is off by more than PACE_SHARE either way: the fixed work follows a step only so far."""
+        """Share of the steps' time at a pace that is off by more than PACE_SHARE either way, or not known: the fixed work follows a step
+        only so far."""
         return 0.0
 
     def said(self) -> str:
@@ -59,6 +60,7 @@ class PacedClock(Clock):
         self._ticks: deque[tuple[float, float]] = deque()
         self.paces: list[float] = []
         self.real_busy = self.busy = self._shown = self._strayed = 0.0
+        self.slower = 1.0
         self._take(2 * TICKS)
         self._read = self.real()
 
@@ -78,7 +80,7 @@ class PacedClock(Clock):
         took, self._read = now - self._read, now
         self._look()
         self.paces.append(self.slower)
-        if not 1 / (1 + PACE_SHARE) <= self.slower <= 1 + PACE_SHARE:
+        if not self._ticks or not 1 / (1 + PACE_SHARE) <= self.slower <= 1 + PACE_SHARE:
             self._strayed += took
         self.real_busy += took
         self.busy += took / self.slower
@@ -92,7 +94,7 @@ class PacedClock(Clock):
 
     def _look(self) -> None:
         """Ticks where the last ones are old; what they take is skipped."""
-        if self._read - self._ticks[-1][0] >= EVERY:
+        if self._read - self._looked >= EVERY:
             self._take(BURST)
             self._read = self.real()
 
@@ -101,7 +103,11 @@ class PacedClock(Clock):
         self._pace.tick()
         for _ in range(count):
             seconds = self._pace.tick()
-            self._ticks.append((self.real(), seconds))
+            self._looked = self.real()
+            if seconds is not None:
+                self._ticks.append((self._looked, seconds))
+        if not self._ticks:
+            return
         while self._ticks[-1][0] - self._ticks[0][0] > self._window:
             self._ticks.popleft()
         self.slower = statistics.median(seconds for _, seconds in self._ticks) / self._then

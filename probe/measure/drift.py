@@ -115,7 +115,7 @@ def measure_again(result: ResultFile, rig: Rig, how: Again) -> Drift:
     for shape in shapes:
         if not rig.limits.lets(shape, visiting.warm_up + visiting.steps):
             raise MeasureRefused("points", shape.name, f"the engine of this file can't hold it: {rig.limits}")
-    visitor = Visitor(rig.engine, how.seed, visiting, pace_of(rig) if how.pace_share else None)
+    visitor = Visitor(rig.engine, how.seed, visiting, pace_of(rig, how.quiet_share) if how.pace_share else None)
     visits = [(shape, visitor.visit(shape, number)) for number in range(how.rounds) for shape in shapes]
     limit = limit_of([samples for _, samples in visits], how.pace_share)
     now: dict[Shape, list[Sample]] = {shape: [] for shape in shapes}

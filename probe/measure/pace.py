@@ -32,29 +32,50 @@ _LAST_LEVEL = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
 
 
 class Pace:
-    """A piece of work and the seconds of its ticks so far. Attributes: ticks: in the order taken; real: the seconds they go by."""
+    """A piece of work and the seconds of its ticks so far. Attributes: ticks: in the order taken; real: the seconds they go by.
 
-    def __init__(self, work: Callable[[], object], real: Real = time.perf_counter) -> None:
+    waited: seconds that threads have waited for a processor, of which a tick that counts may have `quiet_share`.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[], object],
+        real: Real = time.perf_counter,
+        waited: Real = lambda: 0.0,
+        quiet_share: float = watch.QUIET_SHARE,
+    ) -> None:
         self.ticks: list[float] = []
-        self.real, self._work = real, work
+        self.real, self._work, self._waited, self._quiet_share = real, work, waited, quiet_share
 
-    def tick(self) -> float:
-        """Does the work once; its seconds."""
-        begun = self.real()
+    def tick(self) -> float | None:
+        """Does the work once; its seconds. None where threads waited longer: what is left of such a tick, which is less than nothing
+        where two waited at once, does not say how quick the machine is."""
+        waited, begun = self._waited(), self.real()
         self._work()
-        self.ticks.append(self.real() - begun)
-        return self.ticks[-1]
+        seconds, waited = self.real() - begun, self._waited() - waited
+        if seconds <= 0 or waited > self._quiet_share * (seconds + waited):
+            return None
+        self.ticks.append(seconds)
+        return seconds
 
 
-def pace_of(rig: Rig) -> Pace | None:
+def pace_of(rig: Rig, quiet_share: float = watch.QUIET_SHARE) -> Pace | None:
     """That of the rig's processor, on the rig's threads; None on a GPU, whose steps don't go by the host's pace."""
-    return Pace(fixed_work(), real_of(rig.threads)) if rig.engine.runner.model.device.type == "cpu" else None
+    if rig.engine.runner.model.device.type != "cpu":
+        return None
+    waited = waited_of(rig.threads)
+    return Pace(fixed_work(), real_of(rig.threads, waited), waited, quiet_share)
 
 
-def real_of(threads: int) -> Real:
+def waited_of(threads: int) -> Real:
+    """Seconds that the engine's threads have waited for a processor."""
+    return watch.thread_waited if threads == 1 else watch.Waiting()
+
+
+def real_of(threads: int, waited: Real | None = None) -> Real:
     """The wall's seconds, less what the threads of this process waited for a processor: they stand still while others have it. A step of
     several threads lasts as much longer as one of them waits, since the others wait for it; where two wait at once, that counts twice."""
-    waiting = watch.thread_waited if threads == 1 else watch.Waiting()
+    waiting = waited or waited_of(threads)
     return lambda: time.perf_counter() - waiting()
 
 

@@ -70,7 +70,7 @@ def measure(rig: Rig, wanted: Sweep, journal_path: Path, say: Say) -> tuple[Resu
     try:
         # Another seed for each attempt, so that no prompt of an earlier one is drawn again.
         drawn = hash_of(wanted.settings.seed, len(journal.visits))
-        pace = pace_of(rig) if wanted.settings.pace_share else None
+        pace = pace_of(rig, wanted.visiting.quiet_share) if wanted.settings.pace_share else None
         visitor = Visitor(rig.engine, drawn, wanted.visiting, pace)
         notes = sweep(visitor.visit, shapes, reference, rig.experts, journal, wanted.settings, say)
     except KeyboardInterrupt:

@@ -133,7 +133,8 @@ class Visitor:
         return Timed(seconds, contexts, at, noisy), output
 
     def _ticks(self) -> list[float]:
-        return [] if self.pace is None else [self.pace.tick() for _ in range(TICKS)]
+        taken = [] if self.pace is None else [self.pace.tick() for _ in range(TICKS)]
+        return [one for one in taken if one is not None]
 
     def _name(self) -> str:
         self._count += 1

@@ -125,6 +125,14 @@ def test_a_reader_is_told_what_the_wall_would_have_shown() -> None:
     )
 
 
+def test_a_pace_that_no_tick_told_is_taken_for_the_curves_and_said_to_be_off() -> None:
+    machine = Machine(1.0)
+    clock = PacedClock(Pace(machine.work, machine.real, lambda: machine.now), 2.0)
+    machine.now += 6.0
+    clock.stepped()
+    assert (clock.slower, clock.strayed()) == (1.0, 1.0)
+
+
 def test_a_curve_without_a_pace_is_replayed_in_real_time() -> None:
     machine = Machine(1.0)
     pace = Pace(machine.work, machine.real)
