@@ -26,7 +26,11 @@ ROWS, COLUMNS, WEIGHTS = 3072, 1024, 12
 TOKENS = (1, 4, 8, 16, 17, 32, 128, 512)
 # New tokens, tokens before them, sequences.
 CONTEXTS = ((512, 0, 1), (512, 1536, 1), (5, 2048, 8), (1, 512, 8), (1, 2048, 8))
-HEADS = AttentionSpec(16, 4, 64, 64, 0.125)
+HEADS = {
+    "gqa": AttentionSpec(16, 4, 64, 64, 0.125),
+    "mqa": AttentionSpec(16, 1, 64, 64, 0.125),
+    "mla": AttentionSpec(8, 1, 160, 128, 0.1, shares_key=True),
+}
 
 
 def run() -> dict[str, object]:
@@ -37,7 +41,11 @@ def run() -> dict[str, object]:
         with torch.inference_mode():
             return {
                 "products": {f"{tokens} tokens": _product(tokens) for tokens in TOKENS},
-                "attention": {f"{b} x {new} after {past}": _attention(new, past, b) for new, past, b in CONTEXTS},
+                "attention": {
+                    f"{name}, {b} x {new} after {past}": _attention(spec, new, past, b)
+                    for name, spec in HEADS.items()
+                    for new, past, b in CONTEXTS
+                },
             }
     finally:
         torch.set_num_threads(threads)
@@ -56,34 +64,33 @@ def _product(tokens: int) -> dict[str, float]:
     }
 
 
-def _attention(new: int, past: int, batch: int) -> dict[str, float]:
+def _attention(spec: AttentionSpec, new: int, past: int, batch: int) -> dict[str, float]:
     blocks = -(-(new + past) // 16)
     tables = [list(range(i * blocks, (i + 1) * blocks)) for i in range(batch)]
-    cache = LayerCache.allocate(HEADS, batch * blocks, 16, torch.bfloat16, torch.device("cpu"))
+    cache = LayerCache.allocate(spec, batch * blocks, 16, torch.bfloat16, torch.device("cpu"))
     cache.key.normal_()
-    cache.value.normal_()
+    if not spec.shares_key:
+        cache.value.normal_()
     slots = torch.zeros(batch * new, dtype=torch.long)
     group = GroupMetadata(None, tables, slots)
     step = BatchMetadata([new] * batch, [past] * batch, 16, slots, [group], num_blocks=batch * blocks)
-    query, backend = (
-        torch.randn(batch * new, HEADS.num_heads, HEADS.key_dim).bfloat16(),
-        TorchPagedAttention(torch.bfloat16),
-    )
+    query = torch.randn(batch * new, spec.num_heads, spec.key_dim).bfloat16()
+    backend = TorchPagedAttention(torch.bfloat16)
 
     def ours() -> None:
-        backend.attend(query, cache, group, HEADS, None)
+        backend.attend(query, cache, group, spec, None)
 
     def plain() -> None:
         with mock.patch.object(pool, "available", return_value=False):
-            backend.attend(query, cache, group, HEADS, None)
+            backend.attend(query, cache, group, spec, None)
 
     backend.plan(step)
     best = _best({"ours": ours, "torch": plain})
     pairs = batch * (new * past + new * (new + 1) / 2)
     return {
         "ratio": round(best["torch"] / best["ours"], 2),
-        "gflop_s": round(4 * HEADS.num_heads * HEADS.key_dim * pairs / best["ours"] / 1e9),
-        "cache_gb_s": round(batch * (new + past) * HEADS.num_kv_heads * HEADS.key_dim * 4 / best["ours"] / 1e9, 1),
+        "gflop_s": round(2 * spec.num_heads * (spec.key_dim + spec.value_dim) * pairs / best["ours"] / 1e9),
+        "cache_gb_s": round(batch * (new + past) * spec.bytes_per_token(2) / best["ours"] / 1e9, 1),
     }
 
 

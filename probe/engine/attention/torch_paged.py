@@ -98,7 +98,8 @@ class TorchPagedAttention:
         """query [T, H, D] to [T, H, V]."""
         step: StepPlan = group.plan
         out = query.new_empty(len(query), spec.num_heads, spec.value_dim)
-        if cache.memory is not None and spec.key_dim % WIDTH == 0 and pool.available():
+        fits = spec.key_dim % WIDTH == 0 and spec.value_dim % WIDTH == 0
+        if fits and cache.memory is not None and pool.available():
             return self._by_kernels(query, cache.memory, step, spec, sinks, out)
         plan = step.all
         keys, values = cache.slots()

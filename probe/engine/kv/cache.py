@@ -58,10 +58,11 @@ class LayerCache:
 
     @cached_property
     def memory(self) -> Memory | None:
-        """Where its rows lie, for kernels that are given addresses; None where keys and values are not laid out alike in bf16."""
+        """Where its rows lie, for kernels that are given addresses; None where keys and values are not laid out alike in bf16. MLA's values
+        are the first columns of its keys."""
         keys, values = self._slots
-        alike = keys.shape == values.shape and keys.stride() == values.stride() and keys.stride(2) == 1
-        if keys.dtype != torch.bfloat16 or self.shares_key or not alike:
+        strides = {(one.stride(0), one.stride(1) if one.shape[1] > 1 else 0, one.stride(2)) for one in (keys, values)}
+        if keys.dtype != torch.bfloat16 or len(strides) > 1 or keys.stride(2) != 1:
             return None
         return Memory(keys.data_ptr(), values.data_ptr(), 2 * keys.stride(0), 2 * keys.stride(1))
 

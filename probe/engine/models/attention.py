@@ -9,7 +9,9 @@ from torch.nn import functional
 from probe.engine.attention.metadata import GroupMetadata
 from probe.engine.interfaces import AttentionBackend, Linear, LinearFactory
 from probe.engine.kv.cache import LayerCache
+from probe.engine.linear.heads import HeadsLinear
 from probe.engine.models.config import ModelConfig
+from probe.engine.models.norms import norm_of_sum
 from probe.engine.models.rope import rotate
 from probe.engine.models.weights import Weights
 from probe.engine.native import calls, pool
@@ -97,19 +99,18 @@ class LatentAttention:
             return make_linear(weight, offset, f"{prefix}.{name}")
 
         bias = config.attention_bias
-        self.q_a: Linear | None = None
-        self.q_a_norm: Tensor | None = None
+        self.narrowed: tuple[Linear, Tensor] | None = None  # a product and its norm's weight
         if self.mla.q_lora_rank is None:
             self.q_b = made("q_proj", self.heads)
         else:
-            self.q_a = made("q_a_proj", bias=bias)
-            self.q_a_norm = weights.get(f"{prefix}.q_a_layernorm.weight")
+            self.narrowed = made("q_a_proj", bias=bias), weights.get(f"{prefix}.q_a_layernorm.weight")
             self.q_b = made("q_b_proj", self.heads)
         self.kv_a = made("kv_a_proj_with_mqa", 1, bias=bias)
         self.kv_a_norm = weights.get(f"{prefix}.kv_a_layernorm.weight")
         up = weights.get(f"{prefix}.kv_b_proj.weight").view(self.heads, -1, self.mla.kv_lora_rank)
-        self.key_up, value_up = torch.split(up, [self.mla.qk_nope_head_dim, self.mla.v_head_dim], dim=1)
-        self.value_up = value_up.transpose(1, 2)  # [H, latent, v]
+        key_up, value_up = torch.split(up, [self.mla.qk_nope_head_dim, self.mla.v_head_dim], dim=1)
+        self.key_up = HeadsLinear(key_up.transpose(1, 2), f"{prefix}.kv_b_proj")
+        self.value_up = HeadsLinear(value_up, f"{prefix}.kv_b_proj")
         self.out = made("o_proj", bias=bias)
 
     def _halves(self, weight: Tensor, heads: int) -> Tensor:
@@ -125,17 +126,20 @@ class LatentAttention:
     def __call__(self, x: Tensor, angles: Angles, cache: LayerCache, group: GroupMetadata) -> Tensor:
         """x [T, hidden] to [T, hidden]; writes the cache."""
         mla = self.mla
-        narrow = (
-            x if self.q_a is None else functional.rms_norm(self.q_a(x), (mla.q_lora_rank or 0,), self.q_a_norm, 1e-6)
-        )
+        narrow = x
+        if self.narrowed is not None:
+            product, weight = self.narrowed
+            _, narrow = norm_of_sum(product(x), None, weight, 1e-6)
         query = self.q_b(narrow).view(len(x), self.heads, mla.qk_head_dim)
         plain, rotary = torch.split(query, [mla.qk_nope_head_dim, mla.qk_rope_head_dim], dim=-1)
         latent, key_rotary = torch.split(self.kv_a(x), [mla.kv_lora_rank, mla.qk_rope_head_dim], dim=-1)
-        latent = functional.rms_norm(latent, (mla.kv_lora_rank,), self.kv_a_norm, 1e-6)
+        _, latent = norm_of_sum(latent, None, self.kv_a_norm, 1e-6)
         key = torch.cat((latent.unsqueeze(1), rotate(key_rotary.unsqueeze(1), *angles)), dim=-1)
         self.backend.write(key, None, cache, group)
-        absorbed = torch.bmm(plain.transpose(0, 1), self.key_up).transpose(0, 1)
-        full = torch.cat((absorbed, rotate(rotary, *angles)), dim=-1)
+        full = query.new_empty(len(x), self.heads, self.spec.key_dim)
+        self.key_up(plain, full[..., : mla.kv_lora_rank])
+        full[..., mla.kv_lora_rank :] = rotate(rotary, *angles)
         attended = self.backend.attend(full, cache, group, self.spec, None)  # [T, H, latent]
-        values = torch.bmm(attended.transpose(0, 1), self.value_up).transpose(0, 1)
+        values = query.new_empty(len(x), self.heads, mla.v_head_dim)
+        self.value_up(attended, values)
         return self.out(values.reshape(len(x), -1))

@@ -15,9 +15,9 @@ from probe.engine.kv.groups import kv_groups
 from probe.engine.models.attention import Angles, GroupedAttention, LatentAttention
 from probe.engine.models.config import ModelConfig
 from probe.engine.models.mlp import Mlp, Moe
+from probe.engine.models.norms import norm_of_sum
 from probe.engine.models.rope import Rope
 from probe.engine.models.weights import Weights
-from probe.engine.native import calls, pool
 
 
 class DecoderLayer:
@@ -42,14 +42,6 @@ class DecoderLayer:
         x, normed = norm_of_sum(x, delta, self.input_norm, self.eps)
         x, normed = norm_of_sum(x, self.attention(normed, angles, cache, batch.groups[group]), self.post_norm, self.eps)
         return x, self.mlp(normed)
-
-
-def norm_of_sum(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """x + delta, and its RMS norm."""
-    if pool.takes(x) and x.shape[1] % calls.WIDTH == 0:
-        return calls.norm_of_sum(x, delta, weight, eps)
-    x = x if delta is None else x + delta
-    return x, functional.rms_norm(x, x.shape[-1:], weight, eps)
 
 
 class Model:

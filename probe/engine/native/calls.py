@@ -17,7 +17,8 @@ from probe.engine.native import pool
 from probe.engine.native.pool import COLUMNS, KEYS, ROWS, Kernel, scratch
 
 WIDTH = 32
-"""bf16 in a register: what a head's width (for `decode`), half of it (`turn_and_write`), a token's (`norm_of_sum`) is a multiple of."""
+"""bf16 in a register: what widths of keys and values (`decode`, `prefill`), half of a head's (`turn_and_write`), a token's (`norm_of_sum`)
+are multiples of."""
 _SUMS = 2048
 """Bytes of a thread's sums, apart from another's by whole lines of a cache."""
 _UNIT = 1e-12
@@ -53,12 +54,30 @@ def product(x: Tensor, laid: Tensor, bias: Tensor | None, columns: int, *, gated
     gated: silu of the first half times the second, [T, columns / 2]; each half is then a multiple of COLUMNS.
     """
     x = x.contiguous()
+    size = 2 * x.shape[1]
     out = x.new_empty(len(x), columns // 2 if gated else columns)
-    (_GATED if gated else _PRODUCT)(
-        *(x.data_ptr(), laid.data_ptr(), out.data_ptr(), len(x), 2 * x.shape[1], columns, _address(bias)),
+    numbers = (
+        *(x.data_ptr(), laid.data_ptr(), out.data_ptr(), len(x), size, columns, _address(bias)),
         *(scratch(_SUMS).data_ptr(), _SUMS),
     )
+    if gated:
+        _GATED(*numbers)
+    else:
+        _PRODUCT(*numbers, 1, size, 0, 2 * columns, 0)
     return out
+
+
+def products(x: Tensor, laid: Tensor, out: Tensor) -> None:
+    """x [T, H, in], each of H by a matrix of its own, to out [T, H, columns]; laid: `panels` of each, one behind the other.
+
+    Both may be views; their last dimension is contiguous.
+    """
+    tokens, matrices, inner = x.shape
+    _PRODUCT(
+        *(x.data_ptr(), laid.data_ptr(), out.data_ptr(), tokens, 2 * inner, out.shape[2], 0),
+        *(scratch(_SUMS).data_ptr(), _SUMS, matrices),
+        *(2 * x.stride(0), 2 * x.stride(1), 2 * out.stride(0), 2 * out.stride(1)),
+    )
 
 
 def norm_of_sum(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float) -> tuple[Tensor, Tensor]:
@@ -128,15 +147,16 @@ class DecodePlan:
 
 
 def decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec) -> tuple[Tensor, Tensor]:
-    """query [b, H, width], one token a sequence: output [b, H, width] and log-sum-exp [b, H] in float32."""
+    """query [b, H, D], one token a sequence: output [b, H, V] and log-sum-exp [b, H] in float32."""
     query = query.contiguous()
-    out, lse = torch.empty_like(query), query.new_empty(len(query), spec.num_heads, dtype=torch.float32)
+    out = query.new_empty(len(query), spec.num_heads, spec.value_dim)
+    lse = out.new_empty(out.shape[:2], dtype=torch.float32)
     room = spec.group_size * (4 * plan.most + 128)  # of each head its scores to the end of a register, and their sum
     counter = torch.zeros(1, dtype=torch.int64)
     _DECODE(
         *(query.data_ptr(), 2 * query.stride(0), cache.keys, cache.values, cache.slot, cache.head),
         *(plan.tables.data_ptr(), plan.tables.shape[1], plan.lengths.data_ptr(), plan.firsts.data_ptr(), len(query)),
-        *(spec.num_kv_heads, spec.group_size, spec.key_dim, plan.block_size, _bits(spec.scale)),
+        *(spec.num_kv_heads, spec.group_size, spec.key_dim, spec.value_dim, plan.block_size, _bits(spec.scale)),
         *(out.data_ptr(), lse.data_ptr(), scratch(room).data_ptr(), room, counter.data_ptr()),
     )
     return out, lse
@@ -174,7 +194,7 @@ class PrefillPlan:
             end, facts, chunks = 0, [], []
             for number, (row, new, past, low) in enumerate(self.facts):
                 facts.append([row, new, past, low, end])
-                end += spec.num_kv_heads * 4 * spec.key_dim * -(-(new + past - low) // KEYS) * KEYS
+                end += spec.num_kv_heads * 2 * (spec.key_dim + spec.value_dim) * -(-(new + past - low) // KEYS) * KEYS
                 chunks += [(min(past + first, self.window), number, first) for first in range(0, new, pool.CHUNK)]
             chunks.sort(reverse=True)
             self._laid = (
@@ -186,7 +206,7 @@ class PrefillPlan:
 
 
 def prefill(query: Tensor, cache: Memory, plan: PrefillPlan, spec: AttentionSpec, out: Tensor, lse: Tensor) -> None:
-    """query [T, H, width] to out [T, H, width] and log-sum-exp [T, H] in float32, at the rows of the plan's sequences."""
+    """query [T, H, D] to out [T, H, V] and log-sum-exp [T, H] in float32, at the rows of the plan's sequences."""
     query = query.contiguous()
     panels, facts, chunks = plan.laid(spec)
     span = max(most_laid(min(new + past - low, plan.window)) for _, new, past, low in plan.facts)
@@ -194,7 +214,8 @@ def prefill(query: Tensor, cache: Memory, plan: PrefillPlan, spec: AttentionSpec
     counter = torch.zeros(1, dtype=torch.int64)
     numbers = (
         *(query.data_ptr(), out.data_ptr(), lse.data_ptr(), cache.keys, cache.values, cache.slot, cache.head),
-        *(spec.num_kv_heads, spec.group_size, spec.key_dim, plan.block_size, _bits(spec.scale), plan.window),
+        *(spec.num_kv_heads, spec.group_size, spec.key_dim, spec.value_dim, plan.block_size),
+        *(_bits(spec.scale), plan.window),
         *(plan.tables.data_ptr(), plan.tables.shape[1], facts.data_ptr(), len(facts), panels.data_ptr()),
         *(chunks.data_ptr(), len(chunks), scratch(room).data_ptr(), room, counter.data_ptr()),
     )

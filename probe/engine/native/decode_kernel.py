@@ -2,7 +2,7 @@
 
 The query heads of a kv head go together, four by four, so that keys and values are read once and in order. Scores and sums are in float32,
 probabilities are rounded to bf16 for their product. Numbers: q, its token stride; keys, values, strides of a slot and of a head;
-block tables, entries of a row, lengths, firsts; sequences, kv heads, group, width; block size, scale's bits; out, lse, scratch,
+block tables, entries of a row, lengths, firsts; sequences, kv heads, group, widths of a key and of a value; block size, scale's bits; out, lse, scratch,
 bytes of it a thread, counter. `firsts`: tokens before it are out of the window. A row of scratch: a head's scores, 1 / their sum.
 """
 
@@ -13,10 +13,13 @@ from typing import Any
 import numba
 
 from probe.engine.native.arithmetic import as_f32, dot, scaled, total, zero, zero_pairs, zipped_high, zipped_low
-from probe.engine.native.lanes import BYTES, jit, thread_number
+from probe.engine.native.lanes import BYTES, jit, thread_count, thread_number
 from probe.engine.native.laying import softmax
 from probe.engine.native.memory import get_f32, get_i64, load, next_of, pair_of, put_f32, put_sixteen_totals, store_row
 from probe.engine.native.pool import COLUMNS
+
+HEADS = 4
+"""Query heads that go together, and that a thread takes at a time where there is little to share."""
 
 
 @jit
@@ -77,7 +80,7 @@ def _weighed(
 ) -> None:
     """Sums of 32 columns of values, and of the 32 that lie `far` bytes on (0: the same once more), by the probabilities of up to four heads
     (those beyond `heads` repeat the last)."""
-    slot, size, block = n[4], 2 * n[13], n[14]
+    slot, size, block = n[4], 2 * n[14], n[15]
     s1, s2, s3 = scores + min(1, heads - 1) * row, scores + min(2, heads - 1) * row, scores + min(3, heads - 1) * row
     a0, a1, a2, a3 = zero(), zero(), zero(), zero()
     b0, b1, b2, b3 = zero(), zero(), zero(), zero()
@@ -120,36 +123,39 @@ def _put(first: Any, second: Any, third: Any, fourth: Any, far: Any, scores: Any
 
 
 @jit
-def _attend(n: Any, sequence: Any, head: Any, scratch: Any) -> None:
-    """One kv head of one sequence."""
-    slot, kv_heads, group, block, size = n[4], n[11], n[12], n[14], 2 * n[13]
-    scale = as_f32(numba.int32(n[15]))
+def _attend(n: Any, sequence: Any, head: Any, start: Any, count: Any, scratch: Any) -> None:
+    """One kv head of one sequence, `count` of its query heads from `start` on."""
+    slot, kv_heads, group, block, size, width = n[4], n[11], n[12], n[15], 2 * n[13], 2 * n[14]
+    scale = as_f32(numba.int32(n[16]))
     table = n[6] + 8 * sequence * n[7]
     last, first = get_i64(n[8] + 8 * sequence), get_i64(n[9] + 8 * sequence)
     end = -(-(last - first) // COLUMNS) * COLUMNS
     row = 4 * end + BYTES
-    q = n[0] + sequence * n[1] + head * group * size
+    q = n[0] + sequence * n[1] + (head * group + start) * size
     keys, values = n[2] + head * n[5], n[3] + head * n[5]
     for number in range(first // block, (last - 1) // block + 1):
         low, high = max(first, number * block), min(last, (number + 1) * block)
         key = keys + (get_i64(table + 8 * number) * block + low - number * block) * slot
-        _scores(q, group, size, key, slot, high - low, scratch + 4 * (low - first), row)
-    at = (sequence * kv_heads + head) * group
-    for i in range(group):
+        _scores(q, count, size, key, slot, high - low, scratch + 4 * (low - first), row)
+    at = (sequence * kv_heads + head) * group + start
+    for i in range(count):
         share, lse = softmax(scratch + i * row, 0, last - first, end, scale)
         put_f32(scratch + (i + 1) * row - BYTES, share)
-        put_f32(n[17] + 4 * (at + i), lse)
-    for i in range(0, group, 4):
-        for column in range(0, size, 2 * BYTES):
-            scores, out, far = scratch + i * row, n[16] + size * (at + i) + column, min(BYTES, size - column - BYTES)
-            _weighed(n, table, first, last, values + column, scores, row, min(4, group - i), out, far)
+        put_f32(n[18] + 4 * (at + i), lse)
+    for i in range(0, count, 4):
+        for column in range(0, width, 2 * BYTES):
+            scores, out, far = scratch + i * row, n[17] + width * (at + i) + column, min(BYTES, width - column - BYTES)
+            _weighed(n, table, first, last, values + column, scores, row, min(4, count - i), out, far)
 
 
 def decode(n: Any) -> None:
-    """out [sequences, heads, width] and the log-sum-exp [sequences, heads] of scaled scores."""
-    scratch = n[18] + thread_number() * n[19]
-    items = n[10] * n[11]
-    item = next_of(n[20])
-    while item < items:
-        _attend(n, item // n[11], item % n[11], scratch)
-        item = next_of(n[20])
+    """out [sequences, heads, width of a value] and the log-sum-exp [sequences, heads] of scaled scores."""
+    scratch = n[19] + thread_number() * n[20]
+    items, group = n[10] * n[11], n[12]
+    taken = group if items >= 4 * thread_count() else HEADS  # the keys of few items are read by several threads
+    parts = -(-group // taken)
+    item = next_of(n[21])
+    while item < items * parts:
+        head, start = item // parts, item % parts * taken
+        _attend(n, head // n[11], head % n[11], start, min(taken, group - start), scratch)
+        item = next_of(n[21])

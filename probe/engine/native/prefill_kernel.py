@@ -2,7 +2,7 @@
 
 Scores, softmax and sums are in float32, probabilities go to the second product in bf16 (as in FlashAttention, arXiv:2205.14135). A tile has
 room for all its scores, so none is rescaled. Numbers of both kernels: q, out, log-sum-exp; keys, values, strides of a slot and of a head;
-kv heads, group, width, block size, scale's bits, window; block tables, entries of a row; facts of each sequence (its first row, new
+kv heads, group, widths of a key and of a value, block size, scale's bits, window; block tables, entries of a row; facts of each sequence (its first row, new
 tokens, past ones, the first key laid, where in the panels), sequences; panels; chunks (a sequence, its first token), their number;
 scratch, bytes of it a thread, counter.
 """
@@ -22,30 +22,30 @@ from probe.engine.native.tile import SUMS, tile
 
 
 @jit
-def _room(n: Any, keys: Any) -> Any:
-    """Bytes of one head's panels of keys; those of its values take as many."""
-    return -(-keys // KEYS) * KEYS * 2 * n[9]
+def _column(keys: Any) -> Any:
+    """Bytes of one column of panels of so many keys."""
+    return -(-keys // KEYS) * KEYS * 2
 
 
 @jit
 def _lay(n: Any, sequence: Any, head: Any, number: Any, places: Any) -> None:
     """Sixteen keys and values of one head."""
-    fact, size = n[15] + 8 * FACTS * sequence, 2 * n[9]
-    table, low = n[13] + 8 * n[14] * sequence, get_i64(fact + 24)
+    fact, size = n[16] + 8 * FACTS * sequence, 2 * n[9]
+    table, low = n[14] + 8 * n[15] * sequence, get_i64(fact + 24)
     end = get_i64(fact + 8) + get_i64(fact + 16)
-    room = _room(n, end - low)
-    panels, height = n[17] + get_i64(fact + 32) + 2 * room * head, room // size * 2 * COLUMNS
+    column = _column(end - low)
+    panels = n[18] + get_i64(fact + 32) + column * (n[9] + n[10]) * head
     first = COLUMNS * number
-    find(table, n[10], n[5], low + first, end, places)
+    find(table, n[11], n[5], low + first, end, places)
     lay_keys(places, n[3] + head * n[6], size, panels + first * size)
-    lay_values(places, n[4] + head * n[6], size, panels + room + first // 2 * BYTES, height)
+    lay_values(places, n[4] + head * n[6], 2 * n[10], panels + column * n[9] + first // 2 * BYTES, column * COLUMNS)
 
 
 def lay(n: Any) -> None:
     """All visible keys and values of all sequences, as panels."""
-    places = n[20] + thread_number() * n[21]
-    for sequence in range(n[16]):
-        fact = n[15] + 8 * FACTS * sequence
+    places = n[21] + thread_number() * n[22]
+    for sequence in range(n[17]):
+        fact = n[16] + 8 * FACTS * sequence
         panels = -(-(get_i64(fact + 8) + get_i64(fact + 16) - get_i64(fact + 24)) // COLUMNS)
         items = panels * n[7]
         for item in range(items * thread_number() // thread_count(), items * (thread_number() + 1) // thread_count()):
@@ -55,12 +55,12 @@ def lay(n: Any) -> None:
 @jit
 def _attend(n: Any, sequence: Any, head: Any, first: Any, rows: Any, scratch: Any) -> None:
     """`rows` tokens of one head, from the sequence's new token `first` on."""
-    width, heads, window, scale = n[9], n[7] * n[8], n[12], as_f32(numba.int32(n[11]))
-    fact, size = n[15] + 8 * FACTS * sequence, 2 * width
+    heads, window, scale = n[7] * n[8], n[13], as_f32(numba.int32(n[12]))
+    fact, size, width = n[16] + 8 * FACTS * sequence, 2 * n[9], n[10]
     past, low = get_i64(fact + 16), get_i64(fact + 24)
     count = get_i64(fact + 8) + past - low
-    room = _room(n, count)
-    keys = n[17] + get_i64(fact + 32) + 2 * room * (head // n[8])
+    of_column = _column(count)
+    keys = n[18] + get_i64(fact + 32) + of_column * (n[9] + width) * (head // n[8])
     position = past + first - low
     start = max(0, position - window + 1) // KEYS
     stop = -(-(position + rows) // KEYS)
@@ -70,7 +70,7 @@ def _attend(n: Any, sequence: Any, head: Any, first: Any, rows: Any, scratch: An
     for number in range(start, stop):
         panel, of_panel = keys + number * KEYS * size, COLUMNS * size
         tile(
-            *(rows, q, heads * size, panel, panel + of_panel, panel + 2 * of_panel, panel + 3 * of_panel, width // 2),
+            *(rows, q, heads * size, panel, panel + of_panel, panel + 2 * of_panel, panel + 3 * of_panel, n[9] // 2),
             *(scores + (number - start) * 4 * KEYS, row, 0),
         )
     end = -(-(position + rows - KEYS * start) // COLUMNS) * COLUMNS
@@ -79,11 +79,8 @@ def _attend(n: Any, sequence: Any, head: Any, first: Any, rows: Any, scratch: An
         share, lse = softmax(scores + i * row, seen[0], seen[1], end, scale)
         put_f32(scores + (i + 1) * row - BYTES, share)
         put_f32(n[2] + 4 * ((token + i) * heads + head), lse)
-    values, height, pairs = (
-        keys + room + start * KEYS // 2 * BYTES,
-        room // size * 2 * COLUMNS,
-        (position + rows - KEYS * start + 1) // 2,
-    )
+    values, height = keys + of_column * n[9] + start * KEYS // 2 * BYTES, of_column * COLUMNS
+    pairs = (position + rows - KEYS * start + 1) // 2
     for column in range(0, width, KEYS):
         panel, last = values + column // COLUMNS * height, (width - column) // COLUMNS - 1
         tile(
@@ -92,20 +89,20 @@ def _attend(n: Any, sequence: Any, head: Any, first: Any, rows: Any, scratch: An
         )
         for i in range(rows):
             share = get_f32(scores + (i + 1) * row - BYTES)
-            to = n[1] + ((token + i) * heads + head) * size + 2 * column
+            to = n[1] + 2 * (((token + i) * heads + head) * width + column)
             for which in range(min(PANELS, last + 1)):
                 store_row(to + 2 * COLUMNS * which, scaled(load_f32(scratch + (i * PANELS + which) * BYTES), share))
 
 
 def prefill(n: Any) -> None:
-    """out [tokens, heads, width] and the log-sum-exp [tokens, heads] of scaled scores, at the rows of the sequences' new tokens."""
-    scratch = n[20] + thread_number() * n[21]
+    """out [tokens, heads, width of a value] and the log-sum-exp [tokens, heads] of scaled scores, at the rows of the sequences' new tokens."""
+    scratch = n[21] + thread_number() * n[22]
     heads = n[7] * n[8]
-    item = next_of(n[22])
-    while item < n[19] * heads:
-        chunk = n[18] + 16 * (item // heads)
+    item = next_of(n[23])
+    while item < n[20] * heads:
+        chunk = n[19] + 16 * (item // heads)
         sequence, first = get_i64(chunk), get_i64(chunk + 8)
-        last = min(first + CHUNK, get_i64(n[15] + 8 * FACTS * sequence + 8))
+        last = min(first + CHUNK, get_i64(n[16] + 8 * FACTS * sequence + 8))
         for token in range(first, last, ROWS):
             _attend(n, sequence, item % heads, token, min(ROWS, last - token), scratch)
-        item = next_of(n[22])
+        item = next_of(n[23])

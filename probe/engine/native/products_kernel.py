@@ -2,7 +2,8 @@
 
 Threads take stretches of all tiles, panel by panel, so that a panel that several tiles need is read from memory once. The four panels of
 a tile lie a quarter of the weight apart: memory gives four streams faster than one. Numbers: x, panels [panel, in / 2, 16] of two bf16,
-out, tokens, bytes of a row of x, columns, bias (0: none), scratch, bytes of it a thread.
+out, tokens, bytes of an x, columns, bias (0: none), scratch, bytes of it a thread; of `product` alone, which multiplies by several matrices,
+each with panels of its own: matrices, bytes of x from a token to the next and from a matrix to the next, the same of out.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from probe.engine.native.tile import tile
 
 
 @jit
-def _put(n: Any, panel: Any, sums: Any, token: Any) -> None:
-    """One token's sums of a panel; columns beyond the last are left out."""
+def _put(n: Any, panel: Any, sums: Any, row: Any) -> None:
+    """One token's sums of a panel, to its row of out; columns beyond the last are left out."""
     first, columns = panel * COLUMNS, n[5]
     if n[6] != 0 and first + COLUMNS <= columns:
         store_f32(sums, plus(load_f32(sums), load_row(n[6] + 2 * first)))
-    to = n[2] + 2 * (token * columns + first)
+    to = row + 2 * first
     if first + COLUMNS <= columns:
         store_row(to, load_f32(sums))
         return
@@ -47,31 +48,31 @@ def _ahead(tokens: Any, number: Any, a: Any, b: Any, c: Any, d: Any, of_panel: A
 
 
 @jit
-def _multiply(tokens: Any, number: Any, x: Any, size: Any, a: Any, b: Any, c: Any, d: Any, sums: Any) -> Any:
-    """The sums of a tile's tokens; how many these are."""
-    first, pairs = ROWS * number, size // 4
+def _multiply(n: Any, number: Any, x: Any, row: Any, a: Any, b: Any, c: Any, d: Any, sums: Any) -> Any:
+    """The sums of a tile's tokens, `row` bytes of x apart; how many these are."""
+    tokens, pairs, first = n[3], n[4] // 4, ROWS * number
     rows = min(ROWS, tokens - first)
     ahead = _ahead(tokens, number, a, b, c, d, pairs * BYTES)
-    tile(rows, x + first * size, size, a, b, c, d, pairs, sums, PANELS * BYTES, ahead)
+    tile(rows, x + first * row, row, a, b, c, d, pairs, sums, PANELS * BYTES, ahead)
     return rows
 
 
 def product(n: Any) -> None:
-    """out [tokens, columns]."""
-    tokens, size, w = n[3], n[4], n[1]
-    panels = -(-n[5] // COLUMNS)
-    sums, of_panel, quarter = n[7] + thread_number() * n[8], size // 4 * BYTES, -(-panels // PANELS)
-    tiles = -(-tokens // ROWS)
-    items = quarter * tiles
+    """out [tokens, matrices, columns]."""
+    panels, tiles = -(-n[5] // COLUMNS), -(-n[3] // ROWS)
+    sums, of_panel, quarter = n[7] + thread_number() * n[8], n[4] // 4 * BYTES, -(-panels // PANELS)
+    items = n[9] * quarter * tiles
     for item in range(items * thread_number() // thread_count(), items * (thread_number() + 1) // thread_count()):
-        a, first = item // tiles, ROWS * (item % tiles)
+        matrix, a, number = item // tiles // quarter, item // tiles % quarter, item % tiles
         b, c, d = min(a + quarter, panels - 1), min(a + 2 * quarter, panels - 1), min(a + 3 * quarter, panels - 1)
+        w, x = n[1] + matrix * panels * of_panel, n[0] + matrix * n[11]
         at = w + a * of_panel, w + b * of_panel, w + c * of_panel, w + d * of_panel
-        rows = _multiply(tokens, item % tiles, n[0], size, at[0], at[1], at[2], at[3], sums)
+        rows = _multiply(n, number, x, n[10], at[0], at[1], at[2], at[3], sums)
+        out = n[2] + matrix * n[13] + ROWS * number * n[12]
         for row in range(rows):
             for which in range(PANELS):
                 if a + which * quarter < panels:
-                    _put(n, a + which * quarter, sums + (row * PANELS + which) * BYTES, first + row)
+                    _put(n, a + which * quarter, sums + (row * PANELS + which) * BYTES, out + row * n[12])
 
 
 @jit
@@ -97,7 +98,7 @@ def gated_product(n: Any) -> None:
         a, first = item // tiles, ROWS * (item % tiles)
         b = min(a + quarter, half - 1)
         at = w + a * of_panel, w + b * of_panel, other + a * of_panel, other + b * of_panel
-        rows = _multiply(tokens, item % tiles, n[0], size, at[0], at[1], at[2], at[3], sums)
+        rows = _multiply(n, item % tiles, n[0], size, at[0], at[1], at[2], at[3], sums)
         for row in range(rows):
             one = sums + row * PANELS * BYTES
             _put_gated(n, a, half, one, one + 2 * BYTES, first + row)

@@ -160,6 +160,8 @@ SPECS = {
     "six to a head": AttentionSpec(12, 2, 32, 32, 0.2),
     "wide": AttentionSpec(4, 2, 96, 96, 0.1),
     "windowed": AttentionSpec(4, 1, 32, 32, 0.2, window=21),
+    "mla": AttentionSpec(8, 1, 160, 128, 0.08, shares_key=True),
+    "mla of six heads": AttentionSpec(6, 1, 64, 32, 0.12, shares_key=True),
 }
 
 
@@ -187,6 +189,7 @@ def test_tokens_attend_through_their_block_tables(name: str, size: int) -> None:
         paged.plan(batch)
         got = paged.attend(query, cache, group, spec, joined).float()
         torch.testing.assert_close(got, wanted, rtol=2.0**-6, atol=4e-3)
+    assert "all" not in vars(group.plan), "torch attended"
     assert group.plan.decode.rows.tolist() == [0, 4, 5]
     assert [fact[0] for fact in group.plan.several.facts] == [1, 6, 46, 48, 179, 186, 188]
 

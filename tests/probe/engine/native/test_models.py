@@ -21,6 +21,9 @@ from tests.probe.engine.models.small import SMALL  # noqa: E402
 needs_kernels = pytest.mark.skipif(not pool.available(), reason="needs numba, and torch with libgomp")
 needs_packing = pytest.mark.skipif(not packing_available(), reason="needs oneDNN and a processor with bf16")
 WIDE = {name: {**SMALL[name], "head_dim": 64} for name in ("llama", "mistral", "qwen3", "gpt_oss", "mixtral")}
+LATENT = {"q_lora_rank": 64, "kv_lora_rank": 96, "qk_nope_head_dim": 32, "qk_rope_head_dim": 32, "v_head_dim": 24}
+WIDE |= {name: {**SMALL[name], **LATENT} for name in ("deepseek_v2", "deepseek_v3")}
+WIDE["deepseek_v2 lite"] = {**SMALL["deepseek_v2 lite"], **LATENT, "q_lora_rank": None}
 STEPS = [11, 3, 1, 1, 2, 1]
 # Of the logits' norm. Where a sum is rounded differs, now and then another expert; two orders of sums in transformers: 0.008 to 0.024.
 TOLERANCE = 0.04
