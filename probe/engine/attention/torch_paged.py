@@ -97,7 +97,7 @@ class TorchPagedAttention:
     ) -> Tensor:
         """query [T, H, D] to [T, H, V]."""
         step: StepPlan = group.plan
-        out = query.new_empty(len(query), spec.num_heads, spec.value_dim)
+        out = query.new_empty(query.shape[0], spec.num_heads, spec.value_dim)
         fits = spec.key_dim % WIDTH == 0 and spec.value_dim % WIDTH == 0
         if fits and cache.memory is not None and pool.available():
             return self._by_kernels(query, cache.memory, step, spec, sinks, out)
@@ -120,8 +120,7 @@ class TorchPagedAttention:
         if step.several is not None:
             calls.prefill(query, memory, step.several, spec, out, lse)
         if step.decode is not None:
-            rows = step.decode.rows
-            out[rows], lse[rows] = calls.decode(query[rows], memory, step.decode, spec)
+            calls.decode(query, memory, step.decode, spec, out, lse)
         return with_sinks((out, lse), sinks)
 
 

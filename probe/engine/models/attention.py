@@ -55,7 +55,7 @@ class GroupedAttention:
         else:
             query = self._turn_and_write(qkv, angles, cache, group)
         attended = self.backend.attend(query, cache, group, self.spec, self.sinks)
-        return self.out(attended.reshape(len(x), -1))
+        return self.out(attended.flatten(1))
 
     def _turn_and_write(self, qkv: Tensor, angles: Angles, cache: LayerCache, group: GroupMetadata) -> Tensor:
         """Queries [T, H, dim]; keys and values go to the cache."""

@@ -54,10 +54,11 @@ def product(x: Tensor, laid: Tensor, bias: Tensor | None, columns: int, *, gated
     gated: silu of the first half times the second, [T, columns / 2]; each half is then a multiple of COLUMNS.
     """
     x = x.contiguous()
-    size = 2 * x.shape[1]
-    out = x.new_empty(len(x), columns // 2 if gated else columns)
+    tokens, inner = x.shape
+    size = 2 * inner
+    out = x.new_empty((tokens, columns // 2 if gated else columns))
     numbers = (
-        *(x.data_ptr(), laid.data_ptr(), out.data_ptr(), len(x), size, columns, _address(bias)),
+        *(x.data_ptr(), laid.data_ptr(), out.data_ptr(), tokens, size, columns, _address(bias)),
         *(scratch(_SUMS).data_ptr(), _SUMS),
     )
     if gated:
@@ -86,15 +87,17 @@ def norm_of_sum(x: Tensor, delta: Tensor | None, weight: Tensor, eps: float) -> 
     delta = None if delta is None else delta.contiguous()
     whole, normed = x if delta is None else torch.empty_like(x), torch.empty_like(x)
     pointers = x.data_ptr(), _address(delta), weight.data_ptr(), whole.data_ptr(), normed.data_ptr()
-    _NORM(*pointers, len(x), 2 * x.shape[1], round(eps / _UNIT), alone=len(x) <= pool.ALONE)
+    tokens, width = x.shape
+    _NORM(*pointers, tokens, 2 * width, round(eps / _UNIT), alone=tokens <= pool.ALONE)
     return whole, normed
 
 
 def gate(x: Tensor) -> Tensor:
     """silu of the first half of x [T, 2 width] times the second: [T, width]. `width` is a multiple of WIDTH."""
     x = x.contiguous()
-    out = x.new_empty(len(x), x.shape[1] // 2)
-    _GATE(x.data_ptr(), len(x), x.shape[1], out.data_ptr(), alone=len(x) <= pool.ALONE)
+    tokens, width = x.shape
+    out = x.new_empty(tokens, width // 2)
+    _GATE(x.data_ptr(), tokens, width, out.data_ptr(), alone=tokens <= pool.ALONE)
     return out
 
 
@@ -119,13 +122,14 @@ def turn_and_write(
 
     Overwrites qkv. angles: cosines and sines [T, 1, width / 2].
     """
-    query = qkv.new_empty(len(qkv), spec.num_heads, spec.key_dim)
+    tokens = qkv.shape[0]
+    query = qkv.new_empty(tokens, spec.num_heads, spec.key_dim)
     _TURN(
-        *(qkv.data_ptr(), len(qkv), spec.num_heads, spec.num_kv_heads, 2 * spec.key_dim),
+        *(qkv.data_ptr(), tokens, spec.num_heads, spec.num_kv_heads, 2 * spec.key_dim),
         *(angles[0].data_ptr(), angles[1].data_ptr()),
         *((0, 0, 0) if norms is None else (norms.query.data_ptr(), norms.key.data_ptr(), round(norms.eps / _UNIT))),
         *(query.data_ptr(), cache.keys, cache.values, cache.slot, cache.head, slots.data_ptr()),
-        alone=len(qkv) <= pool.ALONE,
+        alone=tokens <= pool.ALONE,
     )
     return query
 
@@ -146,20 +150,26 @@ class DecodePlan:
     block_size: int
 
 
-def decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec) -> tuple[Tensor, Tensor]:
-    """query [b, H, D], one token a sequence: output [b, H, V] and log-sum-exp [b, H] in float32."""
+def decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec, out: Tensor, lse: Tensor) -> None:
+    """query [T, H, D] to out [T, H, V] and log-sum-exp [T, H] in float32, at the plan's rows."""
+    if not isinstance(plan.rows, slice):
+        few = out.new_empty((len(plan.rows), *out.shape[1:])), lse.new_empty((len(plan.rows), *lse.shape[1:]))
+        _decode(query[plan.rows], cache, plan, spec, *few)
+        out[plan.rows], lse[plan.rows] = few
+        return
+    _decode(query[plan.rows], cache, plan, spec, out[plan.rows], lse[plan.rows])
+
+
+def _decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec, out: Tensor, lse: Tensor) -> None:
     query = query.contiguous()
-    out = query.new_empty(len(query), spec.num_heads, spec.value_dim)
-    lse = out.new_empty(out.shape[:2], dtype=torch.float32)
     room = spec.group_size * (4 * plan.most + 128)  # of each head its scores to the end of a register, and their sum
     counter = torch.zeros(1, dtype=torch.int64)
     _DECODE(
         *(query.data_ptr(), 2 * query.stride(0), cache.keys, cache.values, cache.slot, cache.head),
-        *(plan.tables.data_ptr(), plan.tables.shape[1], plan.lengths.data_ptr(), plan.firsts.data_ptr(), len(query)),
+        *(plan.tables.data_ptr(), plan.tables.shape[1], plan.lengths.data_ptr(), plan.firsts.data_ptr(), query.shape[0]),
         *(spec.num_kv_heads, spec.group_size, spec.key_dim, spec.value_dim, plan.block_size, _bits(spec.scale)),
         *(out.data_ptr(), lse.data_ptr(), scratch(room).data_ptr(), room, counter.data_ptr()),
     )
-    return out, lse
 
 
 def first_laid(past: int, window: int) -> int:

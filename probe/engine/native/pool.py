@@ -26,6 +26,8 @@ CHUNK = 24
 """New tokens of a sequence that one thread takes at a time; it asks for more when it is done."""
 FACTS = 5
 """Numbers that the kernel for several new tokens is given of each sequence."""
+PROCESSORS = os.cpu_count() or 1
+"""Asked once: the answer is a file of the system's, and took a twentieth of a step that asked before each product."""
 ALONE = 8
 """Tokens whose small operations one thread does sooner than a second one is told."""
 
@@ -75,9 +77,8 @@ class Kernel:
         assert threads is not None
         parallel, single = threads.GOMP_parallel, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
         parallel.argtypes, parallel.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint], None
-        most = os.cpu_count() or 1
         self._calls = (
-            lambda numbers: parallel(address, numbers, min(torch.get_num_threads(), most), 0),
+            lambda numbers: parallel(address, numbers, min(torch.get_num_threads(), PROCESSORS), 0),
             single,
         )
         return self._calls
@@ -92,7 +93,7 @@ _room = _Room()
 
 def scratch(bytes_a_thread: int) -> Tensor:
     """At least so many bytes for each of torch's threads; the calling thread's own, kept until larger ones are asked for."""
-    size = (os.cpu_count() or 1) * bytes_a_thread
+    size = PROCESSORS * bytes_a_thread
     if _room.held is None or len(_room.held) < size:
         _room.held = torch.empty(2 * size, dtype=torch.uint8)
     return _room.held

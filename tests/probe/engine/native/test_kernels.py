@@ -228,7 +228,8 @@ def test_far_apart_scores_are_weighed_without_overflow() -> None:
     query[0, 0, 0] = 1
     plan = calls.DecodePlan(slice(0, 1), torch.tensor([[0]]), torch.tensor([2]), torch.tensor([0]), 2, 16)
     assert cache.memory is not None
-    out, lse = calls.decode(query, cache.memory, plan, spec)
+    out, lse = torch.empty(1, 1, 32, dtype=torch.bfloat16), torch.empty(1, 1)
+    calls.decode(query, cache.memory, plan, spec, out, lse)
     assert out.unique().tolist() == [3]
     assert lse.item() == 200
 
