@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ _ENCODINGS = {
     "deflate": "deflate",
     "zstd": "zstd",
 }
+_CLOSING = (b"connection", b"close")
 _WINDOWS = {"gzip": 31, "deflate": 15}
 """How zlib is told which of its two containers to expect."""
 
@@ -36,11 +38,17 @@ _ZSTD_PIECE = 512
 _ZSTD_WINDOW = 8 * 1024 * 1024
 _GZIP_OUTPUT = 1024 * 1024
 
+# A refusal that closes waits for what the sender is still sending, so long and for so many limits: most senders read no answer before all
+# is sent, and one closed upon earlier sees a reset.
+_PATIENCE = 5.0
+_DRAINED = 16
+
 
 class BoundBodies:
     """ASGI middleware that ends the reading of any body as soon as it is known to be over `limit` bytes.
 
-    Below the routes, because a JSON body that FastAPI parses is read whole before a key is looked at.
+    Below the routes, because a JSON body that FastAPI parses is read whole before a key is looked at. What is left of the body of a request
+    that is refused with `Connection: close` is thrown away before the answer, within bounds.
     """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
@@ -51,20 +59,43 @@ class BoundBodies:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        declared = dict(scope["headers"]).get(b"content-length", b"")
+        headers = dict(scope["headers"])
+        declared = headers.get(b"content-length", b"")
         size = int(declared) if declared.isdigit() else 0
         read = 0
+        ended, asks = False, headers.get(b"expect", b"").lower() == b"100-continue"
+
+        async def received() -> Message:
+            nonlocal ended, asks
+            message, asks = await receive(), False
+            ended = message["type"] != "http.request" or not message.get("more_body", False)
+            return message
 
         async def bounded() -> Message:
             nonlocal read
-            message = await receive() if size <= self._limit else {}
+            message = await received() if size <= self._limit else {}
             read += len(message.get("body", b""))
             if max(size, read) > self._limit:
                 # FastAPI lets an HTTPException through while it reads a body; any other error it takes for bad JSON.
                 raise HTTPException(413, f"at most {self._limit} bytes may be sent; split the batch", CLOSE)
             return message
 
-        await self._app(scope, bounded, send)
+        async def drained() -> None:
+            left = _DRAINED * self._limit
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    while not ended and left > 0:
+                        left -= len((await received()).get("body", b""))
+            except TimeoutError:
+                return
+
+        async def answered(message: Message) -> None:
+            # Who asks before it sends is answered before it has.
+            if message["type"] == "http.response.start" and _CLOSING in message.get("headers", ()) and not asks:
+                await drained()
+            await send(message)
+
+        await self._app(scope, bounded, answered)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,11 @@
 
     for each stage: plan, then rounds over its shapes in a drawn order, the reference shape between them; again what was contaminated;
         fit; stop when good enough
+    not good enough: more rounds over all shapes, while the budget lasts
+
+A stage lasts seconds, and so does a machine's mood: one that is a tenth quicker for large batches alone, or slower, while all shapes of a
+stage are measured, bends the curve there, and neither the fixed work nor the reference shape tell. Rounds over all shapes spread each of
+them over the rest of the run.
 
 A machine that is disturbed stays so for seconds: of visits that came right after a slow one, four in five were slow too. So visits are
 repeated when the stage's others are done. Every visit is in the journal before the next begins, and the order is drawn from the seed, so
@@ -12,7 +17,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from probe.curve.schema import Point, Sample
@@ -36,7 +41,8 @@ class Settings:
     Attributes:
         budget_seconds: of measuring, over all attempts of the run. target: held-out error (leave-one-batch MAPE) to stop at.
         rounds: of each stage. reference_every: visits between two of the reference shape. retries: of a contaminated visit.
-        adaptive: False measures the given shapes only. stages: at most so many.
+        adaptive: False measures the given shapes only. stages: at most so many with shapes of their own. more: at most so many rounds
+            over all shapes when these did not reach the target.
         keep_contaminated: a shape without a clean sample has a point of contaminated ones, marked as such.
         pace_share: a visit is contaminated when the machine was slower by more than its own quicker visits show it; 0: not asked.
     """
@@ -48,6 +54,7 @@ class Settings:
     retries: int = 2
     adaptive: bool = True
     stages: int = 8
+    more: int = 8
     seed: int = 0
     keep_contaminated: bool = False
     pace_share: float = PACE_SHARE
@@ -82,7 +89,7 @@ def sweep(
         if stage not in journal.plans:
             journal.plan(stage, shapes)
         try:
-            _stage(visit, stage, journal.plans[stage], reference, journal, how, say)
+            _stage(visit, stage, range(how.rounds), reference, journal, how, say)
         except BudgetSpent:
             return [f"the budget of {how.budget_seconds / 60:g} minutes ended in stage {stage}"]
         points = points_of(journal.samples(how.pace_share), how.keep_contaminated)
@@ -92,9 +99,27 @@ def sweep(
         if error is not None and error <= how.target:
             return [f"stage {stage}: held-out error {error:.1%} is under the target of {how.target:.1%}"]
         shapes = journal.plans.get(stage + 1) or _new(refine(points, experts), journal)
-        if not shapes:
-            return [f"the target of {how.target:.1%} was not reached, and nothing lies between the points any more"]
-    return [f"the target of {how.target:.1%} was not reached in {how.stages} stages"]
+        if not shapes or stage + 1 >= how.stages:
+            why = f"in {how.stages} stages" if shapes else "before nothing lay between the points any more"
+            return [f"the target of {how.target:.1%} was not reached {why}", _again(visit, reference, experts, journal, how, say)]
+    raise AssertionError("the last stage returns")
+
+
+def _again(visit: Visit, reference: Shape, experts: Experts, journal: Journal, how: Settings, say: Say) -> str:
+    """More rounds over all shapes, to the budget's end or the target; says how many."""
+    every = unique([shape for stage in range(how.stages) for shape in journal.plans.get(stage, ())])
+    for number in range(how.more):
+        stage = how.stages + number
+        if stage not in journal.plans:
+            journal.plan(stage, every)
+        try:
+            _stage(visit, stage, [how.rounds + number], reference, journal, how, say)
+        except BudgetSpent:
+            return f"the budget of {how.budget_seconds / 60:g} minutes ended after {number} more rounds over all {len(every)} shapes"
+        error = held_out_error(points_of(journal.samples(how.pace_share), how.keep_contaminated), experts)
+        if error is not None and error <= how.target:
+            return f"after {number + 1} more rounds over all {len(every)} shapes the held-out error is {error:.1%}, under it"
+    return f"nor by {how.more} more rounds over all {len(every)} shapes"
 
 
 def held_out_error(points: list[Point], experts: Experts) -> float | None:
@@ -113,9 +138,10 @@ def _new(shapes: list[Shape], journal: Journal) -> list[Shape]:
 
 
 def _stage(
-    visit: Visit, stage: int, shapes: list[Shape], reference: Shape, journal: Journal, how: Settings, say: Say
+    visit: Visit, stage: int, rounds: Iterable[int], reference: Shape, journal: Journal, how: Settings, say: Say
 ) -> None:
-    order = [one for number in range(how.rounds) for one in _round(stage, number, shapes, reference, how)]
+    shapes = journal.plans[stage]
+    order = [one for number in rounds for one in _round(stage, number, shapes, reference, how)]
     for attempt in range(1 + how.retries):
         for done, (place, shape) in enumerate(order):
             if _due(journal, place, attempt, how):

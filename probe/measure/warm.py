@@ -1,6 +1,6 @@
 """Which kernels does a server soon have that a sweep has not met? Those of every number of tokens a step may have.
 
-Where a CPU's products are oneDNN's (no numba, eight and four bits, MLA's absorbed ones) they are compiled for each number of rows when it
+Where a CPU's products are oneDNN's (no numba, eight and four bits) they are compiled for each number of rows when it
 first comes: 2 to 3 ms for the four of a layer, as much as a quarter of a small model's step. A sweep's shapes are warmed up one by one, but
 a replay has another number of tokens in every step with a prompt.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from fastapi import FastAPI
 from sqlalchemy import text
 
 from accounting.storage.engine import transaction
+from api import body as api_body
 from api.app import create_app
 from api.settings import Settings
 from tests.api.serving import Running, running
@@ -33,6 +35,46 @@ def test_more_than_ten_megabytes_sent_is_refused(api: Running, keys: dict[str, s
         assert "10000000" in answer.json()["message"]
         # The next request of the same client finds a connection.
         assert client.post(URL, content=b"[]").status_code == 200
+
+
+def answer_to(server: Running, key: str, content: bytes, size: int | None = None, *lines: str) -> bytes:
+    """What one reads who reads nothing before all of `content` is sent, as most do. size: of the body, as its header says."""
+    host, port = server.url.removeprefix("http://").split(":")
+    head = (f"POST {URL} HTTP/1.1", "Host: x", f"Authorization: Bearer {key}", "Content-Type: application/json")
+    head = (*head, *lines, f"Content-Length: {len(content) if size is None else size}", "", "")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        connection.sendall("\r\n".join(head).encode() + content)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def test_who_sends_all_of_a_body_far_too_long_reads_why_it_is_refused(api: Running, keys: dict[str, str]) -> None:
+    answer = answer_to(api, keys["ingest"], b" " * 6 * SENT)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"split the batch" in answer
+
+
+def test_who_is_told_to_come_back_can_read_so_with_a_large_body(database: Database, keys: dict[str, str]) -> None:
+    with running(database, Settings(max_requests=0)) as server:
+        answer = answer_to(server, keys["ingest"], b" " * (SENT - 1))
+    assert answer.startswith(b"HTTP/1.1 429 ")
+    assert b"retry-after: " in answer.lower()
+
+
+def test_who_asks_before_sending_is_answered_before_it_sends(api: Running, keys: dict[str, str]) -> None:
+    """curl does, with a large file."""
+    answer = answer_to(api, keys["ingest"], b"", SENT + 1, "Expect: 100-continue")
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+def test_who_stops_sending_is_not_waited_for_for_ever(api: Running, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_body, "_PATIENCE", 0.2)
+    assert answer_to(api, keys["ingest"], b"[", SENT + 1).startswith(b"HTTP/1.1 413 ")
+
+
+def test_who_never_stops_is_cut_off(api: Running, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_body, "_DRAINED", 1)
+    with pytest.raises(OSError):  # noqa: PT011 (reset or broken pipe, as the sender is met)
+        answer_to(api, keys["ingest"], b" " * 30 * SENT)
 
 
 def test_exactly_ten_megabytes_are_read(api: Running, keys: dict[str, str]) -> None:

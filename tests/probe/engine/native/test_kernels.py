@@ -194,6 +194,33 @@ def test_tokens_attend_through_their_block_tables(name: str, size: int) -> None:
     assert [fact[0] for fact in group.plan.several.facts] == [1, 6, 46, 48, 179, 186, 188]
 
 
+@pytest.mark.parametrize("name", ["mla", "mla of six heads", "six to a head"])
+def test_a_sequence_whose_heads_several_threads_share_gets_the_same_bits(name: str) -> None:
+    """A thread takes all heads of a key where there are sequences enough, else four of them."""
+    spec, length, batch = SPECS[name], 70, 4 * torch.get_num_threads()
+    cache = LayerCache.allocate(spec, batch * 5, 16, torch.bfloat16, torch.device("cpu"))
+    cache.key.copy_(drawn(*cache.key.shape, seed=6))
+    if not spec.shares_key:
+        cache.value.copy_(drawn(*cache.value.shape, seed=7))
+    query = drawn(batch, spec.num_heads, spec.key_dim, seed=8)
+
+    def attended(first: int, last: int) -> torch.Tensor:
+        count = last - first
+        tables = torch.arange(5 * batch).view(batch, 5)[first:last].contiguous()
+        firsts = max(0, length - (spec.window or length))
+        plan = calls.DecodePlan(
+            slice(0, count), tables, torch.full((count,), length), torch.full((count,), firsts), length - firsts, 16
+        )
+        out = torch.empty(count, spec.num_heads, spec.value_dim, dtype=torch.bfloat16)
+        assert cache.memory is not None
+        calls.decode(query[first:last], cache.memory, plan, spec, out, torch.empty(out.shape[:2]))
+        return out
+
+    together = attended(0, batch)
+    for number in range(batch):
+        assert torch.equal(attended(number, number + 1), together[number : number + 1])
+
+
 @pytest.mark.parametrize("size", [4, 16])
 @pytest.mark.parametrize("new", [1, 5])
 def test_what_lies_behind_a_sequence_is_not_read(new: int, size: int) -> None:
