@@ -10,13 +10,13 @@ import statistics
 import time
 from collections import deque
 
-from probe.measure.judge import PACE_SHARE
-from probe.measure.pace import TICKS, Pace, Real, real_of
+from probe.measure.pace import Real, real_of
+from probe.measure.yardstick import Yardstick
 
-# Seconds of ticks that say how quick the machine is now: fewer are noise, more are the past.
-WINDOW = 0.4
-# A tick takes the model's numbers out of the caches. After every step, steps take 2 to 4 % longer; so often, they do not.
-EVERY, BURST = 0.05, 2
+# Seconds between two looks at the yardstick, which takes a tenth of a second; how many of the last ones count; looks before the start.
+EVERY, WINDOW, FIRST = 0.5, 2.0, 3
+# Beyond this share it is another machine: steps of one kind may then be slower by far more than those of another.
+OFF = 0.25
 _NAP = 0.01
 
 
@@ -37,8 +37,7 @@ class Clock:
         """A step has just ended."""
 
     def strayed(self) -> float:
-        """Share of the steps' time at a pace that is off by more than PACE_SHARE either way, or not known: the fixed work follows a step
-        only so far."""
+        """Share of the steps' time at a pace that is off by more than OFF either way, or not known."""
         return 0.0
 
     def said(self) -> str:
@@ -47,21 +46,21 @@ class Clock:
 
 
 class PacedClock(Clock):
-    """Real time divided by `slower`, from 0. Between steps the fixed work is done now and then; that time doesn't count.
+    """Real time divided by `slower`, from 0. Between steps the yardstick is looked at now and then; that time doesn't count.
 
-    then: seconds a tick when the curve was measured. Attributes: slower: how many times as slow as then the machine is now, by the
-    median of the window's ticks. paces: `slower` of each step. real_busy, busy: seconds of all steps, as they passed and at the
-    curve's pace.
+    Attributes: slower: how many times as slow as the curve's the machine is now, by the median of the window's looks. paces: `slower` of
+    each step. real_busy, busy: seconds of all steps, as they passed and at the curve's pace.
     """
 
-    def __init__(self, pace: Pace, then: float, window: float = WINDOW) -> None:
-        super().__init__(pace.real)
-        self._pace, self._then, self._window = pace, then, window
-        self._ticks: deque[tuple[float, float]] = deque()
+    def __init__(self, yardstick: Yardstick, real: Real, window: float = WINDOW) -> None:
+        super().__init__(real)
+        self._yardstick, self._window = yardstick, window
+        self._looks: deque[tuple[float, float]] = deque()
         self.paces: list[float] = []
         self.real_busy = self.busy = self._shown = self._strayed = 0.0
         self.slower = 1.0
-        self._take(2 * TICKS)
+        for _ in range(FIRST):
+            self._take()
         self._read = self.real()
 
     def __call__(self) -> float:
@@ -75,12 +74,12 @@ class PacedClock(Clock):
         self._look()
 
     def stepped(self) -> None:
-        """A step goes by a window that may end with ticks after it."""
+        """A step goes by a window that may end with a look after it."""
         now = self.real()
         took, self._read = now - self._read, now
         self._look()
         self.paces.append(self.slower)
-        if not self._ticks or not 1 / (1 + PACE_SHARE) <= self.slower <= 1 + PACE_SHARE:
+        if not self._looks or not 1 / (1 + OFF) <= self.slower <= 1 + OFF:
             self._strayed += took
         self.real_busy += took
         self.busy += took / self.slower
@@ -93,24 +92,21 @@ class PacedClock(Clock):
         self._read = now
 
     def _look(self) -> None:
-        """Ticks where the last ones are old; what they take is skipped."""
+        """At the yardstick where the last look is old; what it takes is skipped."""
         if self._read - self._looked >= EVERY:
-            self._take(BURST)
+            self._take()
             self._read = self.real()
 
-    def _take(self, count: int) -> None:
-        """So many ticks behind one that doesn't count: it finds other caches and threads than those in a row, as beside a visit, do."""
-        self._pace.tick()
-        for _ in range(count):
-            seconds = self._pace.tick()
-            self._looked = self.real()
-            if seconds is not None:
-                self._ticks.append((self._looked, seconds))
-        if not self._ticks:
+    def _take(self) -> None:
+        slower = self._yardstick.tick()
+        self._looked = self.real()
+        if slower is not None:
+            self._looks.append((self._looked, slower))
+        if not self._looks:
             return
-        while self._ticks[-1][0] - self._ticks[0][0] > self._window:
-            self._ticks.popleft()
-        self.slower = statistics.median(seconds for _, seconds in self._ticks) / self._then
+        while self._looks[-1][0] - self._looks[0][0] > self._window:
+            self._looks.popleft()
+        self.slower = statistics.median(slower for _, slower in self._looks)
 
     def strayed(self) -> float:
         return self._strayed / self.real_busy if self.real_busy else 0.0
@@ -120,12 +116,13 @@ class PacedClock(Clock):
         if not self.paces:
             return ""
         return (
-            f"; seconds at the curve's pace: the machine took {self.real_busy / self.busy:.2f} times as long in the mean, "
-            f"{min(self.paces):.2f} to {max(self.paces):.2f}, {self.strayed():.0%} of it more than {PACE_SHARE:.0%} off, "
+            f"; seconds at the curve's pace by {self._yardstick.said()}: the machine took {self.real_busy / self.busy:.2f} times as long "
+            f"in the mean, {min(self.paces):.2f} to {max(self.paces):.2f}, {self.strayed():.0%} of it more than {OFF:.0%} off, "
             f"{self.real_busy:.4g} s for all steps"
         )
 
 
-def clock_of(threads: int, pace: Pace | None, then: float | None) -> Clock:
-    """At the pace of a curve that took `then` seconds a tick; in real time where that, or this machine's own pace, isn't known."""
-    return Clock(real_of(threads)) if pace is None or then is None else PacedClock(pace, then)
+def clock_of(threads: int, yardstick: Yardstick | None) -> Clock:
+    """At the pace of a curve; in real time where the machine's pace was not asked when it was measured, or can't be."""
+    real = real_of(threads)
+    return Clock(real) if yardstick is None else PacedClock(yardstick, real)

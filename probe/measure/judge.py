@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from probe.curve.schema import ResultFile, Run, Sample
+from probe.curve.schema import ResultFile, Sample
 from probe.measure.pace import WORK
 
 PACE_SHARE = 0.1
@@ -51,11 +51,6 @@ def pace_of_curve(samples: Sequence[Sample]) -> float | None:
     if clean:
         return float(np.median(clean))
     return float(np.percentile(every, _QUICKER)) if every else None
-
-
-def pace_then(run: Run) -> float | None:
-    """The pace at which a file was measured, where this version's work took the same time; None where its seconds are another work's."""
-    return run.pace if run.pace_work == WORK else None
 
 
 def comparable(result: ResultFile) -> list[Sample]:

@@ -101,7 +101,10 @@ def sweep(
         shapes = journal.plans.get(stage + 1) or _new(refine(points, experts), journal)
         if not shapes or stage + 1 >= how.stages:
             why = f"in {how.stages} stages" if shapes else "before nothing lay between the points any more"
-            return [f"the target of {how.target:.1%} was not reached {why}", _again(visit, reference, experts, journal, how, say)]
+            return [
+                f"the target of {how.target:.1%} was not reached {why}",
+                _again(visit, reference, experts, journal, how, say),
+            ]
     raise AssertionError("the last stage returns")
 
 

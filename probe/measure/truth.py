@@ -6,6 +6,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -17,12 +18,11 @@ from probe.engine.interfaces import SamplingParams
 from probe.fit.errors import error_of
 from probe.measure import watch
 from probe.measure.clock import Clock, clock_of
-from probe.measure.judge import pace_then
-from probe.measure.pace import pace_of
 from probe.measure.rig import Rig
 from probe.measure.simulate import Books, Part, Served, simulate, step_seconds
 from probe.measure.traffic import Arrival, Lengths, at_rate, draw_arrivals
 from probe.measure.warm import warm
+from probe.measure.yardstick import Yardstick, marks_of
 
 LOADS = (0.5, 0.8)
 _MOST, _ATTEMPTS = 2_000, 3
@@ -118,7 +118,7 @@ def with_replay(
     result: ResultFile, rig: Rig, seconds: float, arrivals: Sequence[Arrival] | None = None, seed: int = 0
 ) -> ResultFile:
     """The file with the fit's error `replay` over three figures at two loads, and a note for each. `seconds`: of one replay, about. It goes
-    at the pace that the file has its curve measured at; in real time where it has none."""
+    at the pace at which the curve was measured; in real time where the file knows none."""
     assert result.curve is not None
     assert result.fit is not None
     curve, books = CurveDocument.of(result.curve), books_of(rig)
@@ -129,12 +129,11 @@ def with_replay(
     most, found, notes = capacity(curve, arrivals, books), [], []
     tokens, sequences = largest(simulate(curve, at_rate(arrivals, most * LOADS[-1]), books))
     warm(rig, round(_MARGIN * tokens), round(_MARGIN * sequences))
-    then = pace_then(result.run)
-    pace = None if then is None else pace_of(rig)
     for load in LOADS:
         listed = at_rate(arrivals, most * load)
         predicted = simulate(curve, listed, books)
-        measured, noise = quiet_replay(rig, listed, seed, lambda: clock_of(rig.threads, pace, then))
+        start = partial(clock_of, rig.threads, yardstick_of(result, rig, predicted, seed))
+        measured, noise = quiet_replay(rig, listed, seed, start)
         at_load = figures(load, predicted, measured)
         found += at_load
         shown = ", ".join(f"{f.name} {f.predicted:.4g} s for {f.measured:.4g} s ({f.error:+.1%})" for f in at_load)
@@ -145,6 +144,11 @@ def with_replay(
         result.fit, errors={**result.fit.errors, "replay": error}, notes=[*result.fit.notes, *notes]
     )
     return msgspec.structs.replace(result, fit=fit)
+
+
+def yardstick_of(result: ResultFile, rig: Rig, predicted: Served, seed: int) -> Yardstick | None:
+    """None where the file says nothing of the machine's pace: on a GPU, or where that was not asked."""
+    return None if result.run.pace is None else Yardstick(rig.engine, marks_of(result.points, predicted), seed)
 
 
 def quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int, start: Callable[[], Clock]) -> tuple[Served, str]:

@@ -66,7 +66,9 @@ def test_who_asks_before_sending_is_answered_before_it_sends(api: Running, keys:
     assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-def test_who_stops_sending_is_not_waited_for_for_ever(api: Running, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_stops_sending_is_not_waited_for_for_ever(
+    api: Running, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(api_body, "_PATIENCE", 0.2)
     assert answer_to(api, keys["ingest"], b"[", SENT + 1).startswith(b"HTTP/1.1 413 ")
 

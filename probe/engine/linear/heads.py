@@ -1,4 +1,4 @@
-"""How are heads multiplied, each by a weight of its own? On a CPU in bf16 by the kernel that multiplies tokens by one, else by torch's batches."""
+"""How are heads multiplied, each by a weight of its own? In bf16 on a CPU by the kernel of all products, else by torch's batched one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ class HeadsLinear:
     def __call__(self, x: Tensor, out: Tensor) -> None:
         """x [T, H, in] to out [T, H, out], which may be a part of wider rows."""
         wanted = (len(x), self.heads, self.in_features), (len(x), self.heads, self.out_features)
-        if (x.shape, out.shape) != wanted or {x.dtype, out.dtype} != {self.dtype} or {x.stride(2), out.stride(2)} != {1}:
+        if (
+            (x.shape, out.shape) != wanted
+            or {x.dtype, out.dtype} != {self.dtype}
+            or {x.stride(2), out.stride(2)} != {1}
+        ):
             raise LinearError(
                 f"{self.name}: {wanted[0]} to {wanted[1]} of {self.dtype}, columns together, is expected, "
                 f"got {tuple(x.shape)} of {x.dtype} to {tuple(out.shape)} of {out.dtype}"

@@ -166,7 +166,13 @@ def _decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec,
     counter = torch.zeros(1, dtype=torch.int64)
     _DECODE(
         *(query.data_ptr(), 2 * query.stride(0), cache.keys, cache.values, cache.slot, cache.head),
-        *(plan.tables.data_ptr(), plan.tables.shape[1], plan.lengths.data_ptr(), plan.firsts.data_ptr(), query.shape[0]),
+        *(
+            plan.tables.data_ptr(),
+            plan.tables.shape[1],
+            plan.lengths.data_ptr(),
+            plan.firsts.data_ptr(),
+            query.shape[0],
+        ),
         *(spec.num_kv_heads, spec.group_size, spec.key_dim, spec.value_dim, plan.block_size, _bits(spec.scale)),
         *(out.data_ptr(), lse.data_ptr(), scratch(room).data_ptr(), room, counter.data_ptr()),
     )

@@ -2,8 +2,9 @@
 
 The query heads of a kv head go together, four by four, so that keys and values are read once and in order. Scores and sums are in float32,
 probabilities are rounded to bf16 for their product. Numbers: q, its token stride; keys, values, strides of a slot and of a head;
-block tables, entries of a row, lengths, firsts; sequences, kv heads, group, widths of a key and of a value; block size, scale's bits; out, lse, scratch,
-bytes of it a thread, counter. `firsts`: tokens before it are out of the window. A row of scratch: a head's scores, 1 / their sum.
+block tables, entries of a row, lengths, firsts; sequences, kv heads, group, widths of a key and of a value; block size, scale's bits;
+out, lse, scratch, bytes of it a thread, counter. `firsts`: tokens before it are out of the window. A row of scratch: a head's scores,
+1 / their sum.
 """
 
 from __future__ import annotations

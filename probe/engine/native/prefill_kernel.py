@@ -2,9 +2,9 @@
 
 Scores, softmax and sums are in float32, probabilities go to the second product in bf16 (as in FlashAttention, arXiv:2205.14135). A tile has
 room for all its scores, so none is rescaled. Numbers of both kernels: q, out, log-sum-exp; keys, values, strides of a slot and of a head;
-kv heads, group, widths of a key and of a value, block size, scale's bits, window; block tables, entries of a row; facts of each sequence (its first row, new
-tokens, past ones, the first key laid, where in the panels), sequences; panels; chunks (a sequence, its first token), their number;
-scratch, bytes of it a thread, counter.
+kv heads, group, widths of a key and of a value, block size, scale's bits, window; block tables, entries of a row; facts of each sequence
+(its first row, new tokens, past ones, the first key laid, where in the panels), sequences; panels; chunks (a sequence, its first token),
+their number; scratch, bytes of it a thread, counter.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _attend(n: Any, sequence: Any, head: Any, first: Any, rows: Any, scratch: An
 
 
 def prefill(n: Any) -> None:
-    """out [tokens, heads, width of a value] and the log-sum-exp [tokens, heads] of scaled scores, at the rows of the sequences' new tokens."""
+    """out [tokens, heads, width of a value] and the log-sum-exp [tokens, heads] of scaled scores, at the rows of the new tokens."""
     scratch = n[21] + thread_number() * n[22]
     heads = n[7] * n[8]
     item = next_of(n[23])

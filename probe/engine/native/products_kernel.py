@@ -2,8 +2,8 @@
 
 Threads take stretches of all tiles, panel by panel, so that a panel that several tiles need is read from memory once. The four panels of
 a tile lie a quarter of the weight apart: memory gives four streams faster than one. Numbers: x, panels [panel, in / 2, 16] of two bf16,
-out, tokens, bytes of an x, columns, bias (0: none), scratch, bytes of it a thread; of `product` alone, which multiplies by several matrices,
-each with panels of its own: matrices, bytes of x from a token to the next and from a matrix to the next, the same of out.
+out, tokens, bytes of an x, columns, bias (0: none), scratch, bytes of it a thread; of `product` alone, which multiplies by several
+matrices, each with panels of its own: matrices, bytes of x from a token to the next and from a matrix to the next, the same of out.
 """
 
 from __future__ import annotations

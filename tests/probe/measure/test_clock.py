@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from itertools import chain, repeat
 
 import pytest
 
-from probe.measure.clock import Clock, PacedClock, clock_of
-from probe.measure.pace import Pace
+from probe.measure.clock import EVERY, FIRST, Clock, PacedClock, clock_of
+from probe.measure.yardstick import Yardstick
 
 
-class Machine:
-    """Time that moves only when something is done: a tick of the work takes `tick` seconds."""
+class Machine(Yardstick):
+    """Time that moves only when something is done. A look takes `takes` seconds and finds the machine `slower`; None: it finds nothing."""
 
-    def __init__(self, tick: float) -> None:
-        self.now, self.tick = 50.0, tick
+    def __init__(self, slower: float | None = 1.0, takes: float = 1.0) -> None:
+        self.now, self.slower, self.takes, self.looks = 50.0, slower, takes, 0
+        self.finds: Iterator[float | None] | None = None
 
-    def work(self) -> None:
-        self.now += self.tick
+    def tick(self) -> float | None:
+        self.now, self.looks = self.now + self.takes, self.looks + 1
+        return self.slower if self.finds is None else next(self.finds)
+
+    def said(self) -> str:
+        return "decode 4x64"
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -26,23 +33,23 @@ class Machine:
         return self.now
 
 
-def started(tick: float = 1.0, then: float = 1.0, window: float = 2.5) -> tuple[Machine, PacedClock]:
-    """Seconds of whole numbers: a window of 2.5 s holds the last three ticks of 1 s."""
-    machine = Machine(tick)
-    return machine, PacedClock(Pace(machine.work, machine.real), then, window)
+def started(slower: float | None = 1.0, takes: float = 1.0, window: float = 0.5) -> tuple[Machine, PacedClock]:
+    """A window of half a second holds one look of a second."""
+    machine = Machine(slower, takes)
+    return machine, PacedClock(machine, machine.real, window)
 
 
 def test_paces_of_one_and_a_half_and_one_again() -> None:
-    """Ticks of 1 s are the curve's. Six real seconds at that pace are 6; while ticks take 1.5 s six more are 4; then 6 again: 16."""
+    """Six real seconds at the curve's pace are 6; while the machine takes 1.5 times as long six more are 4; then 6 again: 16."""
     machine, clock = started()
     machine.now += 6.0
     clock.stepped()
     assert clock() == 6.0
-    machine.tick = 1.5
+    machine.slower = 1.5
     machine.now += 6.0
     clock.stepped()
     assert clock() == pytest.approx(10.0)
-    machine.tick = 1.0
+    machine.slower = 1.0
     machine.now += 6.0
     clock.stepped()
     assert clock() == pytest.approx(16.0)
@@ -51,50 +58,53 @@ def test_paces_of_one_and_a_half_and_one_again() -> None:
 
 
 def test_a_machine_quicker_than_the_curves_has_a_quicker_clock() -> None:
-    machine, clock = started(tick=1.0, then=2.0)
+    machine, clock = started(slower=0.5)
     machine.now += 3.0
     assert clock() == 6.0
 
 
-def test_what_ticks_take_does_not_count() -> None:
-    """A step of 1 s, then three ticks of 1 s each."""
+def test_what_looks_take_does_not_count() -> None:
+    """A step of 1 s, then a look of 1 s."""
     machine, clock = started()
     before = machine.now
     machine.now += 1.0
     clock.stepped()
-    assert machine.now - before == 4.0
+    assert machine.now - before == 2.0
     assert (clock(), clock.busy, clock.real_busy) == (1.0, 1.0, 1.0)
 
 
-def test_ticks_are_rare() -> None:
-    """They would slow the steps: none while the last are less than 50 ms old."""
-    machine, clock = started(tick=0.001, then=0.001)
-    count = len(clock._pace.ticks)
-    machine.now += 0.049
+def test_looks_are_rare() -> None:
+    """None while the last is less than half a second old."""
+    machine, clock = started(takes=0.0)
+    assert (EVERY, machine.looks) == (0.5, FIRST)
+    machine.now += 0.49
     clock.stepped()
-    assert len(clock._pace.ticks) == count
-    machine.now += 0.002
+    assert machine.looks == FIRST
+    machine.now += 0.02
     clock.stepped()
-    assert len(clock._pace.ticks) == count + 3
+    assert machine.looks == FIRST + 1
 
 
-def test_the_first_of_a_row_of_ticks_does_not_count() -> None:
-    """It takes 9 s, those after it 1 s: ten at the start, two later."""
-    times = iter([9.0, *[1.0] * 10, 9.0, 1.0, 1.0])
-    machine = Machine(0.0)
-
-    def work() -> None:
-        machine.now += next(times)
-
-    clock = PacedClock(Pace(work, machine.real), 1.0, 2.5)
-    machine.now += 100.0
-    clock.stepped()
+def test_the_middle_of_the_windows_looks_counts() -> None:
+    """Looks 1 s apart in a window of 2.5 s: of 1, 1, 1 and then 4, 2, 1 the last three are seen, whose middle is 1, 1, 2 and 2."""
+    machine = Machine(takes=1.0)
+    machine.finds = chain([1.0, 1.0, 1.0, 4.0, 2.0, 1.0], repeat(1.0))
+    clock = PacedClock(machine, machine.real, 2.5)
+    for _ in range(4):
+        machine.now += 0.0
+        clock._take()
     assert clock.slower == 1.0
+    machine.finds = chain([4.0, 2.0, 1.0])
+    found = []
+    for _ in range(3):
+        clock._take()
+        found.append(clock.slower)
+    assert found == [1.0, 2.0, 2.0]
 
 
 def test_waiting_ends_in_naps_of_the_machines_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine of half the pace: 4 ms of the clock take 8, a second no more than a nap of 10."""
-    machine, clock = started(tick=0.002, then=0.001)
+    machine, clock = started(slower=2.0)
     monkeypatch.setattr(time, "sleep", machine.sleep)
     clock.wait(0.004)
     assert clock() == pytest.approx(0.004)
@@ -104,39 +114,56 @@ def test_waiting_ends_in_naps_of_the_machines_time(monkeypatch: pytest.MonkeyPat
     assert clock() == pytest.approx(0.009)
 
 
-def test_ticks_while_waiting_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """6 s after the last tick three more of 1 s are taken, behind a nap of 4 ms."""
+def test_looks_while_waiting_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """6 s after the last look another one of 1 s is taken, behind a nap of 4 ms."""
     machine, clock = started()
     monkeypatch.setattr(time, "sleep", machine.sleep)
     machine.now += 6.0
     clock.wait(0.004)
+    assert machine.looks == FIRST + 1
     assert clock() == pytest.approx(6.004)
 
 
 def test_a_reader_is_told_what_the_wall_would_have_shown() -> None:
     machine, clock = started()
-    for tick in (1.0, 1.5):
-        machine.tick = tick
+    for slower in (1.0, 1.5):
+        machine.slower = slower
         machine.now += 6.0
         clock.stepped()
     assert clock.said() == (
-        "; seconds at the curve's pace: the machine took 1.20 times as long in the mean, 1.00 to 1.50, "
-        "50% of it more than 10% off, 12 s for all steps"
+        "; seconds at the curve's pace by decode 4x64: the machine took 1.20 times as long in the mean, 1.00 to 1.50, "
+        "50% of it more than 25% off, 12 s for all steps"
     )
 
 
-def test_a_pace_that_no_tick_told_is_taken_for_the_curves_and_said_to_be_off() -> None:
-    machine = Machine(1.0)
-    clock = PacedClock(Pace(machine.work, machine.real, lambda: machine.now), 2.0)
+@pytest.mark.parametrize(("slower", "strayed"), [(1.25, 0.0), (1.26, 1.0), (0.8, 0.0), (0.79, 1.0)])
+def test_a_quarter_off_either_way_is_another_machine(slower: float, strayed: float) -> None:
+    machine, clock = started(slower)
+    machine.now += 6.0
+    clock.stepped()
+    assert clock.strayed() == strayed
+
+
+def test_pace_is_off_for_half_of_the_time() -> None:
+    """Steps of 6 s: one at a quarter more than the curve's pace, one at half as much again or at two thirds; either way counts."""
+    for off in (1.5, 0.66):
+        machine, clock = started()
+        for slower in (1.25, off):
+            machine.slower = slower
+            machine.now += 6.0
+            clock.stepped()
+        assert clock.strayed() == pytest.approx(0.5)
+
+
+def test_a_pace_that_no_look_told_is_taken_for_the_curves_and_said_to_be_off() -> None:
+    machine, clock = started(slower=None)
     machine.now += 6.0
     clock.stepped()
     assert (clock.slower, clock.strayed()) == (1.0, 1.0)
 
 
 def test_a_curve_without_a_pace_is_replayed_in_real_time() -> None:
-    machine = Machine(1.0)
-    pace = Pace(machine.work, machine.real)
-    for clock in (clock_of(2, pace, None), clock_of(2, None, 1.0)):
-        assert type(clock) is Clock
-        assert clock.said() == ""
-    assert isinstance(clock_of(2, pace, 1.0), PacedClock)
+    plain = clock_of(2, None)
+    assert type(plain) is Clock
+    assert plain.said() == ""
+    assert isinstance(clock_of(2, Machine()), PacedClock)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from probe.curve.schema import Run, Sample
-from probe.measure.judge import comparable, judged, limit_of, notes_of, pace_of_curve, pace_then, quick_of
+from probe.curve.schema import Sample
+from probe.measure.judge import comparable, judged, limit_of, notes_of, pace_of_curve, quick_of
 from probe.measure.pace import WORK
 from tests.probe.measure.test_rig import result_of
 
@@ -67,13 +67,6 @@ def test_a_reader_is_told_how_many_visits_are_out_and_how_slow_it_was() -> None:
 def test_nothing_is_said_of_a_machine_that_kept_its_pace() -> None:
     assert notes_of([visit(2.0)] * 9, 0.1) == []
     assert notes_of(VISITS, 0.0) == []
-
-
-def test_seconds_of_another_work_are_no_pace() -> None:
-    run = Run(measured_at="2026-11-30T12:00:00+00:00", via="in_process", pace=0.002)
-    assert pace_then(run) is None
-    assert pace_then(msgspec.structs.replace(run, pace_work="read 1 MiB")) is None
-    assert pace_then(msgspec.structs.replace(run, pace_work=WORK)) == 0.002
 
 
 def test_samples_beside_another_work_lose_their_pace_and_nothing_else() -> None:

@@ -195,8 +195,16 @@ def test_a_machine_that_was_quicker_while_a_stage_was_measured_is_outweighed(tmp
     settings = Settings(budget_seconds=1e9, rounds=2, target=0.0001, stages=2, more=3)
     _, journal = run(bench, tmp_path, settings)
     new = journal.plans[1][0]
-    assert [round(s.seconds / seconds(DENSE, new), 6) for shape, s in journal.samples() if shape == new] == [0.8, 0.8, 1, 1, 1]
-    point = next(p for p in points_of(journal.samples()) if (p.batch, p.context_sum) == (len(new.contexts), sum(new.contexts)))
+    assert [round(s.seconds / seconds(DENSE, new), 6) for shape, s in journal.samples() if shape == new] == [
+        0.8,
+        0.8,
+        1,
+        1,
+        1,
+    ]
+    point = next(
+        p for p in points_of(journal.samples()) if (p.batch, p.context_sum) == (len(new.contexts), sum(new.contexts))
+    )
     assert point.seconds == seconds(DENSE, new)
 
 
@@ -219,7 +227,10 @@ def test_the_budget_ends_more_rounds(tmp_path: Path) -> None:
         def seconds(self) -> float:
             return float(len(self.visits))
 
-    bent, journal = Bench(by=lambda shape: 1.5 if len(shape.contexts) == 16 else 1.0), OfSeconds(tmp_path / "journal", {})
+    bent, journal = (
+        Bench(by=lambda shape: 1.5 if len(shape.contexts) == 16 else 1.0),
+        OfSeconds(tmp_path / "journal", {}),
+    )
     settings = Settings(budget_seconds=100.0, rounds=2, reference_every=5, target=0.001, stages=1, more=9, seed=3)
     notes = sweep(bent, GRID, REFERENCE, Experts(), journal, settings, lambda _: None)
     assert notes[-1] == "the budget of 1.66667 minutes ended after 3 more rounds over all 14 shapes"

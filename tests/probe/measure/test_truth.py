@@ -12,7 +12,6 @@ from probe.measure.rig import Rig
 from probe.measure.traffic import Arrival
 from probe.measure.truth import Served, quiet_replay, replay
 from tests.probe.measure.rigs import rig
-from tests.probe.measure.test_clock import started
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +73,3 @@ def test_a_replay_at_another_pace_is_repeated_and_marked_where_none_kept_it(
     coming = iter(shares)
     found, note = quiet_replay(small, [Arrival(0.0, 5, 2)], 1, lambda: Strayed(next(coming)))
     assert (len(found.ttft), note) == (1, said)
-
-
-def test_pace_is_off_by_more_than_a_tenth_for_half_of_the_time() -> None:
-    """Steps of 6 s: one at the curve's pace and a little more, one half as slow again; either way counts."""
-    for off in (1.5, 0.9):
-        machine, clock = started()
-        for tick in (1.1, off):
-            machine.tick = tick
-            machine.now += 6.0
-            clock.stepped()
-        assert clock.strayed() == pytest.approx(0.5)
