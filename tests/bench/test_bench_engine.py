@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.bench.bench_engine import _figures, _interpreters, prompt_operations
+from tests.bench.peers.protocol import whole_steps
 
 
 def answers(step: float, prefill: float = 1.0, others: float = 0.0) -> list[dict[str, Any]]:
@@ -57,6 +58,13 @@ def test_a_contaminated_round_counts_only_where_there_is_no_other() -> None:
 def test_a_peer_without_an_interpreter_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENCOGS_BENCH_PEERS", "transformers= vllm=/peers/python")
     assert _interpreters() == {"tokencogs": sys.executable, "vllm": "/peers/python"}
+
+
+def test_a_step_after_a_sequence_has_ended_is_none_of_the_whole_batch() -> None:
+    """The last one begins at 2.5: until 3.5 both others get a token (at 3.0 and 3.5), until 5.0 one of them, then none."""
+    stamps = [[1.0, 2.0, 3.0], [1.5, 2.5, 3.5, 4.5], [2.5, 3.5, 5.0, 7.0]]
+    assert whole_steps(stamps) == [1.0]
+    assert whole_steps([[1.0, 1.5, 3.0]]) == [0.5, 1.5]
 
 
 def test_a_prompt_s_token_costs_two_operations_a_weight_but_the_head_s_and_four_a_number_of_each_key_it_sees() -> None:

@@ -6,6 +6,7 @@ token, seconds of each decode step after it, and the share of the machine that o
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -40,6 +41,16 @@ def prompts(batch: int, ctx: int, seed: int) -> list[list[int]]:
 def tokens_wanted(batch: int, ctx: int, steps: int) -> int:
     """Output tokens to ask for, so that no sequence has ended when the last prompt is done and `steps` more have run."""
     return steps + 2 + -(-batch * ctx // BUDGET)
+
+
+def whole_steps(stamps: list[list[float]]) -> list[float]:
+    """Seconds of decode steps: between two tokens of the sequence that was prefilled last, where every sequence got one meanwhile."""
+    last = max(stamps, key=lambda times: times[0])
+    return [
+        after - before
+        for before, after in itertools.pairwise(last)
+        if all(any(before < at <= after for at in times) for times in stamps)
+    ]
 
 
 class Contamination:

@@ -15,6 +15,7 @@ from probe.engine.linear import linear_factory
 from probe.engine.models.hf_config import parse_config
 from probe.engine.models.model import Model
 from probe.engine.models.weights import RandomWeights
+from probe.engine.native import calls, pool
 from probe.engine.options import EngineConfig
 from probe.engine.scheduler import SchedulerConfig
 
@@ -27,6 +28,8 @@ def main() -> None:
     dtype = torch.bfloat16
     weights, backend = RandomWeights(config, 0, dtype), TorchPagedAttention(dtype)
     model = Model(config, weights, linear_factory(), backend, dtype=dtype, max_model_len=4096)
+    if pool.available():  # as a server does before its first request
+        calls.compile_all()
 
     def measure(batch: int, ctx: int, steps: int) -> tuple[float, list[float]]:
         wanted = protocol.tokens_wanted(batch, ctx, steps)
