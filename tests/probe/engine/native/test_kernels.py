@@ -279,3 +279,13 @@ x, w = torch.randn(3, 128).bfloat16(), torch.randn(10, 128).bfloat16()
 torch.testing.assert_close(calls.product(x, calls.panels(w), None, 10).float(), x.float() @ w.float().T, rtol=2**-8, atol=1e-3)
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_keys_and_values_that_lie_apart_otherwise_are_for_no_kernel() -> None:
+    """It is given one stride for both; MLA's values are the keys' first columns, so these have it."""
+    key, value = (torch.zeros(4, 16, 2, width, dtype=torch.bfloat16) for width in (64, 32))
+    assert LayerCache(key, value).memory is None
+    assert LayerCache(key, key.clone()).memory is not None
+    mla = LayerCache.allocate(SPECS["mla"], 4, 16, torch.bfloat16, torch.device("cpu"))
+    assert mla.memory is not None
+    assert mla.memory.keys == mla.memory.values
