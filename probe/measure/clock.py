@@ -10,13 +10,12 @@ import statistics
 import time
 from collections import deque
 
+from probe.measure.judge import PACE_SHARE
 from probe.measure.pace import Real, real_of
 from probe.measure.yardstick import Yardstick
 
 # Seconds between two looks at the yardstick, which takes a tenth of a second; how many of the last ones count; looks before the start.
 EVERY, WINDOW, FIRST = 0.5, 2.0, 3
-# Beyond this share it is another machine: steps of one kind may then be slower by far more than those of another.
-OFF = 0.25
 _NAP = 0.01
 
 
@@ -37,7 +36,7 @@ class Clock:
         """A step has just ended."""
 
     def strayed(self) -> float:
-        """Share of the steps' time at a pace that is off by more than OFF either way, or not known."""
+        """Share of the steps' time at a pace that is off by more than PACE_SHARE either way, or not known."""
         return 0.0
 
     def said(self) -> str:
@@ -79,7 +78,7 @@ class PacedClock(Clock):
         took, self._read = now - self._read, now
         self._look()
         self.paces.append(self.slower)
-        if not self._looks or not 1 / (1 + OFF) <= self.slower <= 1 + OFF:
+        if not self._looks or not 1 / (1 + PACE_SHARE) <= self.slower <= 1 + PACE_SHARE:
             self._strayed += took
         self.real_busy += took
         self.busy += took / self.slower
@@ -117,7 +116,7 @@ class PacedClock(Clock):
             return ""
         return (
             f"; seconds at the curve's pace by {self._yardstick.said()}: the machine took {self.real_busy / self.busy:.2f} times as long "
-            f"in the mean, {min(self.paces):.2f} to {max(self.paces):.2f}, {self.strayed():.0%} of it more than {OFF:.0%} off, "
+            f"in the mean, {min(self.paces):.2f} to {max(self.paces):.2f}, {self.strayed():.0%} of it more than {PACE_SHARE:.0%} off, "
             f"{self.real_busy:.4g} s for all steps"
         )
 

@@ -32,7 +32,7 @@ _LAST_LEVEL = Path("/sys/devices/system/cpu/cpu0/cache/index3/size")
 
 
 class Pace:
-    """A piece of work and the seconds of its ticks so far. Attributes: ticks: in the order taken; real: the seconds they go by.
+    """A piece of work, timed by `real`.
 
     waited: seconds that threads have waited for a processor, of which a tick that counts may have `quiet_share`.
     """
@@ -44,19 +44,15 @@ class Pace:
         waited: Real = lambda: 0.0,
         quiet_share: float = watch.QUIET_SHARE,
     ) -> None:
-        self.ticks: list[float] = []
-        self.real, self._work, self._waited, self._quiet_share = real, work, waited, quiet_share
+        self._real, self._work, self._waited, self._quiet_share = real, work, waited, quiet_share
 
     def tick(self) -> float | None:
         """Does the work once; its seconds. None where threads waited longer: what is left of such a tick, which is less than nothing
         where two waited at once, does not say how quick the machine is."""
-        waited, begun = self._waited(), self.real()
+        waited, begun = self._waited(), self._real()
         self._work()
-        seconds, waited = self.real() - begun, self._waited() - waited
-        if seconds <= 0 or waited > self._quiet_share * (seconds + waited):
-            return None
-        self.ticks.append(seconds)
-        return seconds
+        seconds, waited = self._real() - begun, self._waited() - waited
+        return None if seconds <= 0 or waited > self._quiet_share * (seconds + waited) else seconds
 
 
 def pace_of(rig: Rig, quiet_share: float = watch.QUIET_SHARE) -> Pace | None:

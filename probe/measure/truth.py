@@ -147,8 +147,9 @@ def with_replay(
 
 
 def yardstick_of(result: ResultFile, rig: Rig, predicted: Served, seed: int) -> Yardstick | None:
-    """None where the file says nothing of the machine's pace: on a GPU, or where that was not asked."""
-    return None if result.run.pace is None else Yardstick(rig.engine, marks_of(result.points, predicted), seed)
+    """None where the file says nothing of the machine's pace (on a GPU, or where that was not asked), or has no step like the predicted."""
+    marks = [] if result.run.pace is None else marks_of(result.points, predicted)
+    return Yardstick(rig.engine, marks, seed) if marks else None
 
 
 def quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int, start: Callable[[], Clock]) -> tuple[Served, str]:

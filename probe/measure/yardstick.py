@@ -21,6 +21,7 @@ from probe.measure.shapes import Shape, decode, mixed, prefill
 from probe.measure.simulate import Part, Served
 from probe.measure.visit import Visiting, Visitor
 
+Steps = list[tuple[float, list[Part]]]
 # Points of a kind: one alone may be off by as much as the machine is.
 _NEAREST = 2
 
@@ -64,8 +65,9 @@ class Yardstick:
 
 
 def marks_of(points: Sequence[Point], predicted: Served) -> list[Mark]:
-    """The measured even decode step that the predicted ones are like, and the step with a prompt, each with its share of the time."""
-    kinds: dict[bool, list[tuple[float, list[Part]]]] = {False: [], True: []}
+    """The measured even decode steps that the predicted ones are nearest to, and the steps with a prompt, with their shares of the time.
+    Empty where the file has neither of what is predicted."""
+    kinds: dict[bool, Steps] = {False: [], True: []}
     for seconds, parts in predicted.steps:
         if parts:
             kinds[any(part.prompt for part in parts)].append((seconds, parts))
@@ -82,9 +84,6 @@ def _shape(point: Point) -> Shape:
     if not point.new:
         return decode(point.batch, context)
     return mixed(point.batch, context, point.new, point.cached) if point.batch else prefill(point.new, point.cached)
-
-
-Steps = list[tuple[float, list[Part]]]
 
 
 def _decode_points(points: Sequence[Point], steps: Steps) -> list[Point]:

@@ -163,16 +163,10 @@ def decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec, 
 def _decode(query: Tensor, cache: Memory, plan: DecodePlan, spec: AttentionSpec, out: Tensor, lse: Tensor) -> None:
     query = query.contiguous()
     room = spec.group_size * (4 * plan.most + 128)  # of each head its scores to the end of a register, and their sum
-    counter = torch.zeros(1, dtype=torch.int64)
+    tables, counter = plan.tables, torch.zeros(1, dtype=torch.int64)
     _DECODE(
         *(query.data_ptr(), 2 * query.stride(0), cache.keys, cache.values, cache.slot, cache.head),
-        *(
-            plan.tables.data_ptr(),
-            plan.tables.shape[1],
-            plan.lengths.data_ptr(),
-            plan.firsts.data_ptr(),
-            query.shape[0],
-        ),
+        *(tables.data_ptr(), tables.shape[1], plan.lengths.data_ptr(), plan.firsts.data_ptr(), query.shape[0]),
         *(spec.num_kv_heads, spec.group_size, spec.key_dim, spec.value_dim, plan.block_size, _bits(spec.scale)),
         *(out.data_ptr(), lse.data_ptr(), scratch(room).data_ptr(), room, counter.data_ptr()),
     )

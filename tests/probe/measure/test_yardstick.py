@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from probe.curve.schema import Point, Sample
@@ -167,3 +168,14 @@ def test_a_file_that_knows_no_pace_has_no_yardstick(small: Rig) -> None:
     steps = predicted((1.0, decoding(2, 16)))
     assert file.run.pace is None
     assert yardstick_of(file, small, steps, 0) is None
+    paced = msgspec.structs.replace(file, run=msgspec.structs.replace(file.run, pace=0.002))
+    found = yardstick_of(paced, small, steps, 0)
+    assert found is not None
+    assert found.marks == [Mark(decode(2, 16), 1.0, 1.0)]
+
+
+def test_a_file_without_a_step_like_the_predicted_has_no_yardstick(small: Rig) -> None:
+    """Prompts alone, of which it has none: there is nothing to be slower than."""
+    file = result_of([at(2, 16)])
+    paced = msgspec.structs.replace(file, run=msgspec.structs.replace(file.run, pace=0.002))
+    assert yardstick_of(paced, small, predicted((1.0, [Part(64, 0, True)])), 0) is None
