@@ -39,7 +39,7 @@ COLUMNS = (
     Column("made_per_million", "number"),
     Column("full_per_million", "number"),
     Column("tokens_a_day", "number"),
-    Column("utilisation", "percent"),
+    Column("token_utilisation", "percent"),
     Column("break_even_tokens_a_day", "number"),
     Column("break_even_utilisation", "percent"),
     Column("behaviour_changing", "text", table=False),
@@ -69,7 +69,8 @@ def make_or_buy_report(engine: Engine, context: TenantContext, query: ReportQuer
     (seller/model, several with commas).
 
     bought_cost: the pool's requests at the tariff's (contracted) prices; bill: what the pool cost. full_per_million: the pool at R* all
-    day. None: not known, or the tariff can't serve the requests. Section: sensitivity.
+    day. token_utilisation: tokens a day over the most of this mix that the pool serves a day at R*, as break_even_utilisation is (that
+    of `unit-costs` is of the bill). None: not known, or the tariff can't serve the requests. Section: sensitivity.
     """
     query.check_group_by(GROUP_BY)
     facts = pool_facts(engine, context, query)
@@ -149,7 +150,7 @@ def _row(one: PoolFacts, found: MakeOrBuy | None, tariff: Tariffed | None, why: 
         "made_per_million": rounded_if_known(found.made_per_million) if found else None,
         "full_per_million": rounded_if_known(found.full_per_million) if found else None,
         "tokens_a_day": rounded_if_known(found.tokens_day, 0) if found else None,
-        "utilisation": _share(found.utilisation) if found else None,
+        "token_utilisation": _share(found.utilisation) if found else None,
         "break_even_tokens_a_day": rounded_if_known(tariff.break_even, 0) if tariff else None,
         "break_even_utilisation": _share(tariff.turns_at) if tariff else None,
         "behaviour_changing": None if found is None else "yes" if found.behaviour_changing else "no",

@@ -170,6 +170,14 @@ def test_a_named_tariff_is_rated_on_the_pools_own_requests(world: PoolWorld) -> 
     assert row["behaviour_changing"] == "no"
 
 
+def test_token_utilisation_is_tokens_of_the_most_that_full_batches_serve(world: PoolWorld) -> None:
+    """Of work it is 0.0117 (above). Full: 0.01276 + 0.0312575 + 150/4 * 0.010 = 0.4190175 s a request of 1,151 tokens, prompts beside decodes.
+
+    86,400 / 0.4190175 * 1,151 = 237,332,331 tokens a day; 27,624 of them are 0.01164 %."""
+    [row] = asked(world, "make-or-buy", "model:openai/gpt-5.6-terra")["rows"]
+    assert Decimal(row["token_utilisation"]) == Decimal("0.0116")
+
+
 def test_sensitivity_has_a_line_for_each_changed_assumption(world: PoolWorld) -> None:
     rows = section(asked(world, "make-or-buy", "model:openai/gpt-5.6-terra"), "sensitivity")
     by_name = {row["assumption"]: row for row in rows}
