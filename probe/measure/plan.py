@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,9 @@ from probe.fit.features import seconds
 from probe.fit.model import Experts, Model, fit_model
 from probe.measure.errors import MeasureRefused
 from probe.measure.shapes import IDLE, Shape, between, decode, mixed, prefill, ragged, unique
+
+Fits = Callable[[Shape], bool]
+"""Whether the engine can hold a shape."""
 
 # Rows of a stage after the first: more would not react to what they show.
 _ROWS = 2
@@ -38,9 +41,11 @@ class GridFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Limits:
-    """What the engine can hold. Attributes: moe: small batches are swept densely, where each touches more experts."""
+    """What the engine can hold. Attributes: num_blocks: of `block_size` tokens, for each group of layers; moe: small batches are swept
+    densely, where each touches more experts."""
 
-    capacity_tokens: int
+    num_blocks: int
+    block_size: int
     token_budget: int
     max_model_len: int
     max_num_seqs: int
@@ -50,7 +55,7 @@ class Limits:
         """Whether a shape of `steps` steps runs without eviction, chunks or refusal."""
         longest = [context + steps for context in shape.contexts] + [n + p + 1 for n, p in shape.prefills]
         return (
-            shape.tokens_held(steps) <= self.capacity_tokens
+            shape.blocks_held(steps, self.block_size) <= self.num_blocks
             and shape.new_tokens <= self.token_budget
             and len(shape.contexts) + len(shape.prefills) <= self.max_num_seqs
             and max(longest, default=0) <= self.max_model_len
@@ -111,9 +116,10 @@ def shapes_of(grid: GridFile) -> list[Shape]:
     return unique([*shapes, *([IDLE] if grid.idle else [])])
 
 
-def refine(points: Sequence[Point], experts: Experts) -> list[Shape]:
+def refine(points: Sequence[Point], experts: Experts, fits: Fits = lambda _: True) -> list[Shape]:
     """Where the decode points are predicted worst from all other batches: batches between theirs and the neighbours', each at all
-    contexts; when no batch lies between any more, contexts between, each at all batches; none when nothing is left."""
+    contexts; when no batch lies between any more, contexts between, each at all batches; none when nothing is left. Only what `fits`: a
+    batch between one that had room at the longest context and one that had none may have none."""
     used = [p for p in points if p.kind != "idle" and p.n > 0]
     even = [p for p in used if _even(p)]
     batches, contexts = sorted({p.batch for p in even}), sorted({_context(p) for p in even})
@@ -123,9 +129,9 @@ def refine(points: Sequence[Point], experts: Experts) -> list[Shape]:
     worst = sorted(even, key=lambda p: _off(p, unseen[p.batch]), reverse=True)
     rows = unique([between for p in worst for between in _beside(batches, p.batch)])[:_ROWS]
     if rows:
-        return [decode(batch, context) for batch in rows for context in contexts]
+        return [shape for batch in rows for context in contexts if fits(shape := decode(batch, context))]
     columns = unique([between for p in worst for between in _beside(contexts, _context(p))])[:_ROWS]
-    return [decode(batch, context) for context in columns for batch in batches]
+    return [shape for context in columns for batch in batches if fits(shape := decode(batch, context))]
 
 
 def _context(point: Point) -> int:

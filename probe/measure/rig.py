@@ -40,7 +40,8 @@ class Rig:
     def limits(self) -> Limits:
         manager, options = self.engine.manager, self.options
         return Limits(
-            capacity_tokens=manager.num_blocks // len(manager.windows) * manager.block_size,
+            num_blocks=manager.num_blocks // len(manager.windows),
+            block_size=manager.block_size,
             token_budget=options.max_num_batched_tokens,
             max_model_len=options.max_model_len,
             max_num_seqs=options.max_num_seqs,

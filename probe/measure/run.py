@@ -27,7 +27,7 @@ from probe.measure.errors import MeasureRefused
 from probe.measure.journal import Journal
 from probe.measure.judge import notes_of, pace_of_curve
 from probe.measure.pace import WORK, pace_of
-from probe.measure.plan import GridFile, shapes_of
+from probe.measure.plan import Fits, GridFile, Limits, shapes_of
 from probe.measure.rig import Rig, options_of
 from probe.measure.shapes import Shape
 from probe.measure.summary import drift_of, points_of
@@ -55,7 +55,12 @@ def measure(rig: Rig, wanted: Sweep, journal_path: Path, say: Say) -> tuple[Resu
     Raises MeasureRefused where nothing of the grid fits the engine, or the journal is of another run.
     """
     steps = wanted.visiting.warm_up + wanted.visiting.steps
-    shapes, left_out = _possible(rig, shapes_of(wanted.grid), steps)
+    limits = rig.limits
+
+    def fits(shape: Shape) -> bool:
+        return limits.lets(shape, steps)
+
+    shapes, left_out = _possible(limits, shapes_of(wanted.grid), fits)
     model = model_info(rig)
     about = {
         "model_hash": model.model_hash,
@@ -72,7 +77,7 @@ def measure(rig: Rig, wanted: Sweep, journal_path: Path, say: Say) -> tuple[Resu
         drawn = hash_of(wanted.settings.seed, len(journal.visits))
         pace = pace_of(rig, wanted.visiting.quiet_share) if wanted.settings.pace_share else None
         visitor = Visitor(rig.engine, drawn, wanted.visiting, pace)
-        notes = sweep(visitor.visit, shapes, reference, rig.experts, journal, wanted.settings, say)
+        notes = sweep(visitor.visit, shapes, reference, rig.experts, journal, wanted.settings, say, fits)
     except KeyboardInterrupt:
         notes, ended = ["interrupted: the rest of the plan is missing"], False
     finally:
@@ -88,12 +93,12 @@ def reference_of(shapes: list[Shape]) -> Shape:
     return even[len(even) // 2]
 
 
-def _possible(rig: Rig, shapes: list[Shape], steps: int) -> tuple[list[Shape], list[str]]:
-    kept = [shape for shape in shapes if rig.limits.lets(shape, steps)]
+def _possible(limits: Limits, shapes: list[Shape], fits: Fits) -> tuple[list[Shape], list[str]]:
+    kept = [shape for shape in shapes if fits(shape)]
     left = [shape.name for shape in shapes if shape not in kept]
     decodes = any(shape.kind == "decode" for shape in shapes)
     if not kept or (decodes and not any(shape.kind == "decode" for shape in kept)):
-        raise MeasureRefused("grid", left[:3], f"no decode step of it fits {rig.limits}")
+        raise MeasureRefused("grid", left[:3], f"no decode step of it fits {limits}")
     shown = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
     return kept, [f"not measured, as cache, step budget or length limit don't hold them: {shown}"] if left else []
 

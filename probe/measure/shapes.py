@@ -43,11 +43,11 @@ class Shape:
         """Tokens computed in the step."""
         return len(self.contexts) + sum(new for new, _ in self.prefills)
 
-    def tokens_held(self, steps: int) -> int:
-        """Tokens in the cache at most, when the last of `steps` measured steps is centred on these contexts."""
-        return sum(context + steps for context in self.contexts) + sum(
-            new + cached + 1 for new, cached in self.prefills
-        )
+    def blocks_held(self, steps: int, block_size: int) -> int:
+        """Blocks of the cache that the sequences hold at most, each its own, when the last of `steps` measured steps is centred on these
+        contexts."""
+        lengths = [context + steps for context in self.contexts] + [new + cached + 1 for new, cached in self.prefills]
+        return sum(-(-length // block_size) for length in lengths)
 
 
 def decode(batch: int, context: int) -> Shape:

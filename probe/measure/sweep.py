@@ -26,7 +26,7 @@ from probe.fit.model import Experts
 from probe.measure.errors import MeasureRefused
 from probe.measure.journal import Journal, Place, contaminated
 from probe.measure.judge import PACE_SHARE, judged, limit_of
-from probe.measure.plan import refine
+from probe.measure.plan import Fits, refine
 from probe.measure.shapes import Shape, unique
 from probe.measure.summary import points_of
 
@@ -81,9 +81,16 @@ class BudgetSpent(Exception):
 
 
 def sweep(
-    visit: Visit, grid: list[Shape], reference: Shape, experts: Experts, journal: Journal, how: Settings, say: Say
+    visit: Visit,
+    grid: list[Shape],
+    reference: Shape,
+    experts: Experts,
+    journal: Journal,
+    how: Settings,
+    say: Say,
+    fits: Fits = lambda _: True,
 ) -> list[str]:
-    """Measures into the journal; says why it ended, a line each. `visit` measures a shape once."""
+    """Measures into the journal; says why it ended, a line each. `visit` measures a shape once; `fits` is asked of shapes beside the grid."""
     shapes, why = grid, f"in {how.stages} stages"
     for stage in range(how.stages):
         if stage not in journal.plans:
@@ -98,7 +105,7 @@ def sweep(
             return []
         if error is not None and error <= how.target:
             return [f"stage {stage}: held-out error {error:.1%} is under the target of {how.target:.1%}"]
-        shapes = journal.plans.get(stage + 1) or _new(refine(points, experts), journal)
+        shapes = journal.plans.get(stage + 1) or _new(refine(points, experts, fits), journal)
         if not shapes:
             why = "before nothing lay between the points any more"
             break

@@ -5,8 +5,8 @@ grid. After each load, while the server waits, this process visits the same shap
 (`beside.py`). Compared are the medians of each round, the curves that are fitted from both, and the engine's own step ledger. Shares
 are HTTP over the other, minus 1. Aim: curves within 15 %.
 
-What a server adds to a step is of the host, not of the model, so it is a larger share of a smaller one: TOKENCOGS_BENCH_SCALE (0.5)
-shrinks the model. TOKENCOGS_BENCH_ROUNDS (6): 50 to 80 s in all.
+What a server adds to a step is of the host, not of the model, so it is a larger share of a smaller one: TOKENCOGS_BENCH_SCALE (1: the
+model as it is) shrinks the model. TOKENCOGS_BENCH_ROUNDS (6): three minutes in all.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MODEL, DTYPE = "Llama-248M", "bfloat16"
 
 def run() -> dict[str, object]:
     """Shares by cell, of the curves, and both curves' held-out errors."""
-    scale = float(os.environ.get("TOKENCOGS_BENCH_SCALE", "0.5"))
+    scale = float(os.environ.get("TOKENCOGS_BENCH_SCALE", "1"))
     rounds = int(os.environ.get("TOKENCOGS_BENCH_ROUNDS", "6"))
     os.environ["OMP_NUM_THREADS"] = "1"
     plan = Plan(BATCHES, PROMPTS, OUTPUT, each=1, rounds=rounds, vocabulary=256)

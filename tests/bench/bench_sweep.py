@@ -1,9 +1,9 @@
 """How well does a curve follow a swept model, and a replay the curve, by architecture?
 
 Small models of random weights in bf16: dense with a key head for each query head (MHA), the same with grouped keys (GQA) and with one key
-head (MQA), latent attention (MLA), routed experts (MoE). Each is swept in rounds until its minutes are over, fitted, and replayed at half and at 80 %
-of predicted capacity. Contaminated samples count nowhere; `clean` says how many were left. The bar is the dense models': in sample
-at most 5 %, leave-one-batch at most 8 %, bias at most 2 %, replay figures within 15 %.
+head (MQA), latent attention (MLA), routed experts (MoE). Each is swept in rounds until its minutes are over, fitted, and replayed at
+half and at 80 % of predicted capacity. Contaminated samples count nowhere; `clean` says how many were left. The bar is the dense
+models': in sample at most 5 %, leave-one-batch at most 8 %, bias at most 2 %, replay figures within 15 %.
 
 TOKENCOGS_BENCH_MODELS ("gqa moe") and TOKENCOGS_BENCH_MINUTES narrow a run; TOKENCOGS_BENCH_OUT keeps the result files in a
 folder; TOKENCOGS_BENCH_THREADS and TOKENCOGS_BENCH_QUIET set torch's threads and the share of the machine that others may take,

@@ -302,12 +302,12 @@ def test_contaminated_shapes_are_in_no_fit() -> None:
 
 
 def test_a_mixture_of_experts_gets_small_batches_densely() -> None:
-    limits = Limits(capacity_tokens=100_000, token_budget=2_048, max_model_len=2_048, max_num_seqs=32, moe=True)
+    limits = Limits(num_blocks=6_250, block_size=16, token_budget=2_048, max_model_len=2_048, max_num_seqs=32, moe=True)
     assert auto_grid(limits).batch == [1, 2, 3, 4, 6, 8, 12, 16, 32]
 
 
 def test_the_coarse_grid_keeps_to_the_limits() -> None:
-    grid = auto_grid(Limits(capacity_tokens=10_000, token_budget=512, max_model_len=1_024, max_num_seqs=16))
+    grid = auto_grid(Limits(num_blocks=625, block_size=16, token_budget=512, max_model_len=1_024, max_num_seqs=16))
     assert (grid.batch, grid.context) == ([1, 4, 16], [64, 256])
     assert (grid.prefill_new, grid.prefill_cached) == ([16, 64, 256], [0, 256])
     assert grid.mixed == [(4, 256, 64, 0), (4, 256, 256, 0), (16, 256, 64, 0), (16, 256, 256, 0)]
@@ -316,8 +316,9 @@ def test_the_coarse_grid_keeps_to_the_limits() -> None:
 @pytest.mark.parametrize(
     ("shape", "fits"),
     [
-        (decode(4, 95), True),  # 4 x (95 + 5) = 400
-        (decode(4, 96), False),
+        (decode(4, 91), True),  # 4 x (91 + 5) tokens are 4 x 6 blocks of 16
+        (decode(4, 92), False),  # 4 x 97 tokens of 400, but 4 x 7 blocks of 25
+        (decode(3, 123), True),  # 3 x 8
         (prefill(64, 32), True),
         (prefill(65), False),  # more than a step's 64 tokens
         (mixed(5, 20, 16), False),  # six at once
@@ -325,5 +326,24 @@ def test_the_coarse_grid_keeps_to_the_limits() -> None:
     ],
 )
 def test_what_does_not_fit_is_not_measured(shape: Shape, fits: bool) -> None:
-    limits = Limits(capacity_tokens=400, token_budget=64, max_model_len=200, max_num_seqs=5)
+    limits = Limits(num_blocks=25, block_size=16, token_budget=64, max_model_len=200, max_num_seqs=5)
     assert limits.lets(shape, 5) is fits
+
+
+def test_a_batch_between_is_measured_only_where_it_fits(tmp_path: Path) -> None:
+    """16 x 256 and 64 x 64 fit into 6,000 tokens, 64 x 256 doesn't; of the batch between, 32, 32 x 256 doesn't either."""
+
+    def fits(shape: Shape) -> bool:
+        return sum(shape.contexts) <= 6_000
+
+    def visit(shape: Shape, number: int, reference: bool) -> list[Sample]:
+        assert fits(shape)
+        return bent(shape, number, reference)
+
+    bent = Bench(lambda shape: 1.0 + 0.3 * (len(shape.contexts) == 64))
+    grid = [shape for b in (1, 4, 16, 64) for s in (16, 64, 256) if fits(shape := decode(b, s))]
+    journal = Journal(tmp_path / "journal", {})
+    settings = Settings(budget_seconds=1e9, rounds=1, target=1e-9, stages=2, more=0)
+    sweep(visit, grid, REFERENCE, Experts(), journal, settings, lambda _: None, fits)
+    between = {shape for shape in journal.plans[1] if len(shape.contexts) == 32}
+    assert between == {decode(32, 16), decode(32, 64)}
