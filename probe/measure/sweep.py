@@ -90,7 +90,7 @@ def sweep(
     say: Say,
     fits: Fits = lambda _: True,
 ) -> list[str]:
-    """Measures into the journal; says why it ended, a line each. `visit` measures a shape once; `fits` is asked of those beside the grid."""
+    """Measures into the journal; says why it ended, a line each. `visit` measures a shape once; `fits` is asked of new ones."""
     shapes, why = grid, f"in {how.stages} stages"
     for stage in range(how.stages):
         if stage not in journal.plans:
