@@ -29,7 +29,7 @@ class AlertNotDelivered(TokencogsError):
 
 def set_hook(engine: Engine, context: TenantContext, url: str, actor: str) -> dict[str, Any]:
     """Names the address to which alerts of a tenant go by POST, as JSON. Raises InvalidInput."""
-    if len(url) > _LONGEST or not _URL.fullmatch(url):
+    if len(url) > _LONGEST or not _URL.fullmatch(url) or not _has_host(url):
         raise InvalidInput("url", url, "an http or https address without a login in it is expected")
     made = insert(hooks).values(tenant=context.tenant, url=url, created_by=actor)
     changed = made.on_conflict_do_update(
@@ -40,6 +40,16 @@ def set_hook(engine: Engine, context: TenantContext, url: str, actor: str) -> di
         connection.execute(changed)
         audit.note(connection, context.tenant, moment, actor, "alerts.set", "unpriced", after={"url": url})
     return {"url": url}
+
+
+def _has_host(url: str) -> bool:
+    """Whether a client can tell whom to ask: host names have labels of 1 to 63 characters, ports are numbers to 65,535."""
+    try:
+        asked = httpx.URL(url)
+        asked.host.encode("idna")
+    except (httpx.InvalidURL, ValueError):
+        return False
+    return bool(asked.host) and (asked.port is None or 0 < asked.port < 65_536)
 
 
 def remove_hook(engine: Engine, context: TenantContext, actor: str) -> dict[str, Any]:
@@ -83,7 +93,11 @@ def alert(engine: Engine, context: TenantContext) -> int:
     }
     try:
         answer = httpx.post(url, json=body, timeout=TIMEOUT, follow_redirects=False)
-    except httpx.HTTPError as error:
+    except (
+        httpx.HTTPError,
+        httpx.InvalidURL,
+        ValueError,
+    ) as error:  # an address of before may have no host that can be asked
         raise AlertNotDelivered(f"alert of tenant {context.tenant}: {type(error).__name__}") from error
     if not answer.is_success:
         raise AlertNotDelivered(f"alert of tenant {context.tenant}: the address answered {answer.status_code}")

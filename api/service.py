@@ -99,6 +99,8 @@ class Service:
                 act()
             except TokencogsError as error:
                 _LOG.warning("%s: %s; tried again in %s s", name, error, seconds)
+            except Exception:  # noqa: BLE001  the thread must live on
+                _LOG.exception("%s failed; tried again in %s s", name, seconds)
 
     def _alert(self) -> None:
         """Tells every tenant, or those that this process knows of, of models without a price."""
@@ -119,6 +121,8 @@ class Service:
                 act(context(self.engine, tenant))
             except TokencogsError as error:
                 _LOG.warning("%s of %s: %s; tried again", name, tenant, error)
+            except Exception:  # noqa: BLE001  the thread must live on
+                _LOG.exception("%s of %s failed; tried again", name, tenant)
 
 
 def _tenants() -> list[str]:

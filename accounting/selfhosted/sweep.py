@@ -82,6 +82,7 @@ class _Integrals:
     """Integrals over predicted steps; what is divided by held tokens comes twice, plain and times the moment."""
 
     def __init__(self, state: State, steps: Floats, events: Events) -> None:
+        self.state, self.events = state, events
         by_held = steps / state.held
         free = steps if state.blocked is None else np.where(state.blocked, 0.0, steps)
         equal = free / state.requests
@@ -107,7 +108,9 @@ class _Integrals:
     def over(
         self, start: Places, stop: Places, has: Bools, held: Floats, slope: Floats | None, half_way: Floats
     ) -> Phase:
-        """Means between the events at two places; the piece holds held + slope * moment tokens, `half_way` on average."""
+        """Means between the events at two places; the piece holds held + slope * moment tokens, `half_way` on average.
+
+        A phase that begins and ends in one moment has its steps too: they are those of the state just before its end."""
 
         def between(sums: Floats) -> Floats:
             return np.asarray(sums[stop] - sums[start])
@@ -127,4 +130,26 @@ class _Integrals:
         experts = np.zeros(steps.size) if self.experts is None else between(self.experts) * scale
         kv_share = half_way * between(self.held)
         beyond = np.zeros(steps.size, np.bool_) if self.beyond is None else has & (between(self.beyond) > 0)
-        return Phase(shared * scale, step_share * scale, experts, kv_share * scale, blocked * scale, beyond)
+        means = Phase(shared * scale, step_share * scale, experts, kv_share * scale, blocked * scale, beyond)
+        at_once = np.flatnonzero(has & (steps <= 0))
+        if at_once.size:
+            self._fill(means, at_once, stop[at_once] - 1, held, slope, half_way)
+        return means
+
+    def _fill(
+        self, means: Phase, rows: Ints, places: Places, held: Floats, slope: Floats | None, half_way: Floats
+    ) -> None:
+        """Writes the state at `places`, in which each piece of `rows` still is."""
+        state = self.state
+        own = held[rows] if slope is None else held[rows] + slope[rows] * self.events.middle[places]
+        share = 1.0 / state.requests[places]
+        if state.blocked is not None:
+            means.blocked[rows] = state.blocked[places]
+            share = np.where(state.blocked[places], own / state.held[places], share)
+        means.step_share[rows] = share
+        means.shared[rows] = share * (state.shared if state.shared.ndim == 0 else state.shared[places])
+        if state.experts is not None:
+            means.experts[rows] = state.experts[places]
+        means.kv_share[rows] = half_way[rows] / state.held[places]
+        if state.beyond is not None:
+            means.beyond[rows] = state.beyond[places]

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import httpx
@@ -14,6 +15,8 @@ import pytest
 
 from accounting.alerts import AlertNotDelivered, alert
 from accounting.storage.tenants import context
+from accounting.tenant import TenantContext
+from api.service import Service
 from api.settings import Settings
 from tests.api.serving import Running, make_keys, running
 from tests.conftest import Database
@@ -181,6 +184,32 @@ def test_an_address_is_told_of_each_unpriced_model_once(database: Database, oper
     assert {"seller": "acme", "model": "strange-1"} in _Receiver.got[0]["new"]
     row = next(one for one in _Receiver.got[0]["unpriced"] if one["model"] == "strange-1")
     assert (row["events"], row["input_tokens"], row["output_tokens"]) == (1, 1000, 100)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://hooks..example.com/x", "https://hooks.example:port/x", "http://[::1", "http://a:99999/"]
+)
+def test_an_address_that_no_client_can_ask_is_refused(
+    database: Database, operator: httpx.Client, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    refused = operator.put("/v1/prices/alert-hook", json={"url": url})
+    assert (refused.status_code, refused.json()["field"], refused.json()["value"]) == (400, "url", url)
+    name = f"strange-{url.encode().hex()}"
+    _paid(operator, name, model=name)
+    monkeypatch.setattr("accounting.alerts.hook", lambda *_: url)  # as an earlier version stored it
+    with pytest.raises(AlertNotDelivered, match="opera"):
+        alert(database.app, context(database.app, "opera"))
+
+
+def test_a_failure_that_nobody_foresaw_keeps_no_other_tenant_from_its_turn(database: Database) -> None:
+    asked = []
+
+    def act(tenant: TenantContext) -> None:
+        asked.append(tenant.tenant)
+        raise ZeroDivisionError
+
+    Service._for_each(SimpleNamespace(engine=database.app), "alerts", ["guest", "opera"], act)  # type: ignore[arg-type]
+    assert asked == ["guest", "opera"]
 
 
 def test_the_process_itself_tells(database: Database, keys: dict[str, dict[str, str]]) -> None:

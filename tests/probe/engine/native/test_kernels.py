@@ -238,6 +238,29 @@ def test_what_lies_behind_a_sequence_is_not_read(new: int, size: int) -> None:
     assert not paged.attend(drawn(new, spec.num_heads, 64, seed=8), cache, group, spec, None).isnan().any()
 
 
+@pytest.mark.parametrize(
+    ("window", "size", "length"), [(32, 16, 67), (64, 16, 129), (None, 3, 48), (None, 5, 64), (48, 7, 60)]
+)
+def test_no_probability_is_read_behind_the_scores(window: int | None, size: int, length: int) -> None:
+    """Keys are a multiple of 16 and the last block holds an odd number of them: the last pair's second is none of them. What stands in the
+    room for scores is from another step, here no number."""
+    spec = AttentionSpec(4, 1, 32, 32, 0.2, window=window)
+    table = list(range(-(-length // size)))
+    cache = LayerCache.allocate(spec, len(table), size, torch.bfloat16, torch.device("cpu"))
+    cache.key.copy_(drawn(*cache.key.shape, seed=6))
+    cache.value.copy_(drawn(*cache.value.shape, seed=7))
+    group = GroupMetadata(window, [table], torch.tensor([length - 1]))
+    batch = BatchMetadata([1], [length - 1], size, torch.tensor([length - 1]), [group], num_blocks=len(table))
+    query, dense, paged = drawn(1, 4, 32, seed=8), DenseAttention(), TorchPagedAttention(torch.bfloat16)
+    dense.plan(batch)
+    wanted = dense.attend(query, cache, group, spec, None).float()
+    paged.plan(batch)
+    pool.scratch(4 * (4 * length + 128)).fill_(255)
+    got = paged.attend(query, cache, group, spec, None).float()
+    assert "all" not in vars(group.plan), "torch attended"
+    torch.testing.assert_close(got, wanted, rtol=2.0**-6, atol=4e-3)
+
+
 def test_a_tile_s_scores_have_room_wherever_its_window_lies() -> None:
     """Six tokens see window + 5 keys, from any of 64 places of a tile on."""
     for window in range(1, 200):
