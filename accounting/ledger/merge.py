@@ -47,7 +47,9 @@ _EVENTS = (
 RETRIES = 8
 
 
-_STORED_FORMAT = f"SELECT wire_format FROM ({NEWEST.format(tenant='%(tenant)s', event_id='%(event_id)s')}) AS newest"
+_STORED = (
+    f"SELECT wire_format, body_hash FROM ({NEWEST.format(tenant='%(tenant)s', event_id='%(event_id)s')}) AS newest"
+)
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,12 @@ def merge(
 def _observed(
     connection: psycopg.Connection[Any], context: TenantContext, batch: pa.RecordBatch, position: int
 ) -> bool | None:
-    """Whether a known event is now reported by a better observer; None where the observers are of one rank."""
+    """Whether a known event is now reported by a better observer; None where the observers are of one rank. What is the newest row already,
+    as it took the place of another observer's, is no better."""
     event_id = batch["event_id"][position].as_py()
-    stored = connection.execute(_STORED_FORMAT, {"tenant": context.tenant, "event_id": event_id}).fetchone()
+    stored = connection.execute(_STORED, {"tenant": context.tenant, "event_id": event_id}).fetchone()
+    if stored and bytes(stored[1]) == batch["body_hash"][position].as_py():
+        return False
     known, now = rank(str(stored[0])) if stored else None, rank(batch["wire_format"][position].as_py())
     return None if known is None or known == now else now > known
 

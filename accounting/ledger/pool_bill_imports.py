@@ -39,9 +39,11 @@ def import_bills(
         result = Billed()
         found = _spread(connection, stated, costs, result)
         currencies = {pool_id: versions[0].billing_currency for pool_id, versions in stated.items()}
+        stands = _standing(connection, found)
         bills = {
             (one.pool_id, moment(one.hour_us)): _imported(one, currencies[one.pool_id], source, source_id)
             for one in found
+            if not one.empty or (one.pool_id, moment(one.hour_us)) in stands
         }
         unused = _unused_imported(read, source_id, result) if source == FOCUS else {}
         if bills or unused:
@@ -55,6 +57,15 @@ def import_bills(
             counts = {name: getattr(result, name) for name in ("written", "unchanged", "replaced")}
             audit.note(connection, context.tenant, at, actor, "pool.import_bills", source_id, after=counts)
         return result
+
+
+def _standing(connection: Connection, found: Sequence[HourCost]) -> set[Key]:
+    """Empty hours that another bill has costs for: it is superseded, as in every hour that a file names."""
+    empty = [moment(one.hour_us) for one in found if one.empty]
+    if not empty:
+        return set()
+    known = read_bills(connection, min(empty), max(empty) + timedelta(hours=1))
+    return {key for key, bill in known.items() if bill.amount}
 
 
 def _usable(read: ReadCosts, stated: Mapping[str, Sequence[PoolSettings]]) -> list[ImportedCost]:

@@ -44,14 +44,17 @@ def put_plan(
     kind: str | None = None,
     acquisition_cost: str | int | Decimal | None = None,
 ) -> dict[str, Any]:
-    """Makes a plan or changes what is given of it; `display_name` defaults to the key. Returns the plan as `list_plans` has it.
+    """Makes a plan or changes what is given of it. Returns the plan as `list_plans` has it.
 
     Args:
+        display_name: None: the key, or what it was.
         kind: one of KINDS; None: flat, or what it was.
         acquisition_cost: what winning one subscriber costs, currency units; None: not known, or what it was.
     """
     values = {"plan": text_of("plan", plan), "display_name": text_of("display_name", display_name or plan)}
-    changed: dict[str, Any] = {"display_name": values["display_name"]}
+    changed: dict[str, Any] = {"plan": values["plan"]}
+    if display_name is not None:
+        changed["display_name"] = values["display_name"]
     if kind is not None:
         if kind not in KINDS:
             raise InvalidInput("kind", kind, f"one of {', '.join(KINDS)} is expected")

@@ -2,7 +2,8 @@
 
 An amount of one hour, or of a part of one, is that hour's. One of a longer period (a day, a month) is split over its hours by the
 GPU-time that the pool's schedule has in them, in whole units of 10^-18 by largest remainder, ties to the earlier hour. Amounts of one
-pool and period are added exactly and rounded once, half to even.
+pool and period are added exactly and rounded once, half to even. Hours of such a period without GPU-time cost nothing: what an earlier
+import of it gave them is in the others now.
 """
 
 from __future__ import annotations
@@ -45,13 +46,15 @@ class ImportedCost:
 
 @dataclass(frozen=True)
 class HourCost:
-    """What an hour of a pool cost. Attributes: amount: units of 10^-18; parts: by label, adding up to it; gpu_us: None where unknown."""
+    """What an hour of a pool cost. Attributes: amount: units of 10^-18; parts: by label, adding up to it; gpu_us: None where unknown;
+    empty: named by a longer period alone, which has no GPU-time in it."""
 
     pool_id: str
     hour_us: int
     amount: int
     gpu_us: int | None
     parts: dict[str, int]
+    empty: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ def spread(costs: Iterable[ImportedCost], scheduled: Sequence[Scheduled]) -> tup
     parts: dict[tuple[str, int], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     said: dict[tuple[str, int], list[int | None]] = defaultdict(list)
     lines: dict[tuple[str, int], list[int]] = defaultdict(list)
+    named: set[tuple[str, int]] = set()
     unplaced: list[Unplaced] = []
     for (pool_id, start, end, label), rows in sorted(groups.items()):
         total = sum((row.amount for row in rows), Fraction(0))
@@ -84,7 +88,10 @@ def spread(costs: Iterable[ImportedCost], scheduled: Sequence[Scheduled]) -> tup
         if shares is None:
             unplaced.append(Unplaced(pool_id, start, NOT_SCHEDULED, total, tuple(row.line for row in rows)))
             continue
+        named |= {(pool_id, hour) for hour in shares}
         for hour, units in shares.items():
+            if units is None:
+                continue
             parts[pool_id, hour][label] += units
             lines[pool_id, hour] += [row.line for row in rows]
             said[pool_id, hour] += [row.gpu_us if len(shares) == 1 else None for row in rows]
@@ -98,11 +105,12 @@ def spread(costs: Iterable[ImportedCost], scheduled: Sequence[Scheduled]) -> tup
         stated = None if None in known else sum(one for one in known if one is not None)
         gpu_us = _scheduled_us(by_pool[pool_id], hour) if stated is None else stated
         hours.append(HourCost(pool_id, hour, amount, gpu_us, dict(labels)))
+    hours += [HourCost(pool_id, hour, 0, 0, {}, empty=True) for pool_id, hour in sorted(named - parts.keys())]
     return hours, unplaced
 
 
-def _shares(units: int, start: int, end: int, scheduled: Sequence[Scheduled]) -> dict[int, int] | None:
-    """Hour -> its units; None where nothing says how to split a longer period."""
+def _shares(units: int, start: int, end: int, scheduled: Sequence[Scheduled]) -> dict[int, int | None] | None:
+    """Hour -> its units, None of one without GPU-time; None where nothing says how to split a longer period."""
     first = start - start % HOUR_US
     if end <= first + HOUR_US:
         return {first: units}
@@ -113,7 +121,7 @@ def _shares(units: int, start: int, end: int, scheduled: Sequence[Scheduled]) ->
     if not sum(weights):
         return None
     shares = split(units, weights, [f"{place:09d}" for place in range(len(weights))])
-    return {hour: share for hour, share, weight in zip(hours, shares, weights, strict=True) if weight}
+    return {hour: share if weight else None for hour, share, weight in zip(hours, shares, weights, strict=True)}
 
 
 def _scheduled_us(scheduled: Sequence[Scheduled], hour: int) -> int | None:

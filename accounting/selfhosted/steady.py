@@ -108,7 +108,7 @@ def steady(curve: Curve, pool: Pool, workload: Workload, batch: float) -> Steady
     else:
         all_steps = max(decode_steps, prompt_steps)
         shared = all_steps * _shared(curve, (steps + new) / all_steps)
-    decode = own_decode + (decode_steps * curve.t_0 if steps else 0.0)
+    decode = own_decode + (decode_steps * _shared(curve, batch) if steps else 0.0)
     corrected = decode * (_residual(curve, batch, workload.held_tokens) - 1.0) if steps else 0.0
     request_seconds = float(own_prefill.mean()) + own_decode + shared + corrected
     at_once = steps / all_steps if steps else 0.0

@@ -11,6 +11,7 @@ from probe.fit.errors import error_of
 from probe.fit.features import seconds
 from probe.fit.model import Experts, Form, fit_model
 
+_ALIKE = 1.05
 Key = Callable[[Point], object]
 
 
@@ -35,15 +36,28 @@ def held_out(points: Sequence[Point], experts: Experts, form: Form) -> dict[str,
     """Errors by fold: in_sample, leave_one_batch, leave_one_context, ragged (fitted without them), prefill; those that the points allow."""
     even = [p for p in points if not p.ragged]
     model = fit_model(even, experts, form)
+    contexts = alike([mean_context(p) for p in points])
     found: dict[str, Error | None] = {
         "in_sample": _error(model.predict, [p for p in even if p.kind == "decode"] or even),
         "leave_one_batch": leave_one_out(even, experts, form, lambda p: p.batch),
-        "leave_one_context": leave_one_out(even, experts, form, mean_context),
+        "leave_one_context": leave_one_out(even, experts, form, lambda p: contexts[mean_context(p)]),
         "ragged": _error(model.predict, [p for p in points if p.ragged]),
         "prefill": _error(model.predict, [p for p in even if p.kind == "prefill"]),
         "mixed": _error(model.predict, [p for p in even if p.kind == "mixed"]),
     }
     return {name: error for name, error in found.items() if error is not None}
+
+
+def alike(contexts: Sequence[float]) -> dict[float, int]:
+    """What each context stands under: lengths within a twentieth of the shortest are one, their median, as drawn and served lengths are
+    never the same twice."""
+    groups: list[list[float]] = []
+    for one in sorted(contexts):
+        if groups and one <= groups[-1][0] * _ALIKE:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return {one: round(float(np.median(group))) for group in groups for one in group}
 
 
 def mean_context(point: Point) -> float:

@@ -16,8 +16,8 @@ from probe.curve.errors import CurveRefused
 from probe.curve.grid import Grid
 from probe.curve.schema import Error, Fit, Served
 from probe.fit.errors import error_of
+from probe.fit.folds import alike
 
-_ALIKE = 1.05
 Row = tuple[float, float, float, float | None]
 
 
@@ -68,13 +68,13 @@ def fit_table(runs: Sequence[Served]) -> Table:
     """
     by_users = sessions(runs)
     contexts = [context_of(run) for run in runs]
-    alike = dict.fromkeys(contexts, round(float(np.median(contexts)))) if by_users else _alike(contexts)
+    stands = dict.fromkeys(contexts, round(float(np.median(contexts)))) if by_users else alike(contexts)
     rows: list[Row] = []
     for run in runs:
         placed = place(run, by_users)
         if placed is not None:
             first = run.ttft_median or run.ttft_mean
-            rows.append((round(placed[0], 3), alike[context_of(run)], placed[1], first))
+            rows.append((round(placed[0], 3), stands[context_of(run)], placed[1], first))
     if len(rows) < 2:
         raise CurveRefused(
             "served", len(rows), "at least two runs with TPOT or ITL and a concurrency or throughput are needed"
@@ -89,18 +89,6 @@ def fit_table(runs: Sequence[Served]) -> Table:
         notes.append("batch is output tokens a second times TPOT: sequences decoding at once, not users in flight")
     errors = {} if held is None else {"leave_one_point": held}
     return Table(_grid(cells, saturated=True), waits, Fit(chosen="table", errors=errors, notes=notes))
-
-
-def _alike(contexts: Sequence[float]) -> dict[float, int]:
-    """Each context's row of the table: lengths within a twentieth of the shortest are one, their median, as drawn lengths are never the
-    same twice."""
-    groups: list[list[float]] = []
-    for one in sorted(contexts):
-        if groups and one <= groups[-1][0] * _ALIKE:
-            groups[-1].append(one)
-        else:
-            groups.append([one])
-    return {one: round(float(np.median(group))) for group in groups for one in group}
 
 
 def _unmeasured(cells: dict[tuple[float, float], float]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from probe.http.errors import HttpProbeFailed
@@ -32,8 +33,11 @@ class Plan:
         for name, values in (("concurrency", self.concurrency), ("input_tokens", self.input_tokens)):
             if not values or min(values) < 1:
                 raise HttpProbeFailed(name, values, "numbers from 1 are expected")
-        if self.rates and min(self.rates) <= 0:
-            raise HttpProbeFailed("rate", min(self.rates), "requests a second above 0 are expected")
+        for rate in self.rates:
+            if not 0 < rate < math.inf:
+                raise HttpProbeFailed("rate", rate, "a finite number of requests a second above 0 is expected")
+        if not 0 < self.duration < math.inf:
+            raise HttpProbeFailed("duration", self.duration, "a finite number of seconds above 0 is expected")
         if self.output_tokens < 4:
             raise HttpProbeFailed("output_tokens", self.output_tokens, "at least 4: two decode steps and both ends")
         object.__setattr__(self, "concurrency", tuple(sorted({1, *self.concurrency})))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence as Seq
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +67,21 @@ def _template(folder: Path) -> Any:
     from jinja2 import TemplateError  # noqa: PLC0415 (an optional library)
     from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415 (an optional library)
 
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    loops = ["jinja2.ext.loopcontrols"]
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=loops)
     tokens = {name: config.get(name) for name in ("bos_token", "eos_token")}
     environment.globals.update({k: v.get("content") if isinstance(v, dict) else v for k, v in tokens.items()})
 
     def raise_exception(why: str) -> None:
         raise TemplateError(why)
 
-    environment.globals["raise_exception"] = raise_exception  # by which published templates refuse, as in transformers
-    return environment.from_string(source)
+    # What published templates call, as in transformers: to refuse, and to tell the model today's date.
+    environment.globals["raise_exception"] = raise_exception
+    environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
+    try:
+        return environment.from_string(source)
+    except TemplateError as wrong:
+        raise ProbeError(f"tokenizer: the chat template in {folder} can't be read: {wrong}") from wrong
 
 
 class TextStream:
@@ -105,9 +112,9 @@ class TextStream:
         return piece
 
     def _held_back(self, whole: str) -> int:
-        unfinished = len(whole) - len(whole.rstrip(UNFINISHED))
+        known = whole.rstrip(UNFINISHED)
         begun = max(
-            (n for word in self._stop for n in range(1, len(word)) if whole.endswith(word[:n])),
+            (n for word in self._stop for n in range(1, len(word)) if known.endswith(word[:n])),
             default=0,
         )
-        return max(unfinished, begun)
+        return len(whole) - len(known) + begun

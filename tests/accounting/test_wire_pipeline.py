@@ -164,6 +164,8 @@ def test_a_call_seen_by_gateway_and_sdk_counts_once_with_the_gateways_user(
     seen = [("litellm", litellm("chatcmpl-1", "ann")), ("openai_chat", chat())]
     results = [_send(database, tenant, book, name, body) for name, body in (seen if gateway_first else seen[::-1])]
     assert [(one.accepted, one.duplicates, one.conflicts) for one in results] == [(1, 0, []), (0, 1, [])]
+    again = [_send(database, tenant, book, name, body) for name, body in seen]
+    assert [(one.accepted, one.duplicates, one.conflicts) for one in again] == [(0, 1, []), (0, 1, [])]
     query = "SELECT sum(events), sum(effective_cost), max(user_id) FILTER (WHERE basis <> 'reversal') FROM ledger"
     assert _rows(database, tenant, query) == [(1, Decimal("0.0022"), "ann")]
     query = "SELECT user_id, sum(events) FROM rollup_user_day GROUP BY 1 HAVING sum(events) <> 0"

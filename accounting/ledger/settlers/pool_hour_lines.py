@@ -12,6 +12,7 @@ shares, so its line is a memo: 0, with the amount in its details.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,17 +33,20 @@ def hour_lines(one: HourOwed, booked: Booked, month: Month, late: Amounts) -> It
     """Lines of the hour itself: gap, idle, underfill. `late`: in a closed month, what its late events took from the gap."""
     subject = subject_of(one.settings.pool_id, one.hour)
     held = {(reason, currency): found for (name, reason, currency), found in booked.hours.items() if name == subject}
+    numbers: Counter[str] = Counter()  # of a reason's lines, in whatever currency: they are told apart by it
+    for (reason, _), (_, lines) in held.items():
+        numbers[reason] += lines
     if month.closed:
         if late != NOTHING:
-            number = held.get((GAP, one.bill.currency), (NOTHING, 0))[1] + 1
-            yield _hour_line(one, subject, GAP, one.bill.currency, minus(NOTHING, late), number, month)
+            yield _hour_line(one, subject, GAP, one.bill.currency, minus(NOTHING, late), numbers[GAP] + 1, month)
         return
     wanted = {(reason, one.bill.currency): amounts for reason, amounts in terms(one).items()}
     for reason, currency in sorted({*wanted, *held}):
         booked_amounts, lines = held.get((reason, currency), (NOTHING, 0))
         amounts = wanted.get((reason, currency), NOTHING)
         if amounts != booked_amounts or not lines:
-            yield _hour_line(one, subject, reason, currency, minus(amounts, booked_amounts), lines + 1, month)
+            numbers[reason] += 1
+            yield _hour_line(one, subject, reason, currency, minus(amounts, booked_amounts), numbers[reason], month)
 
 
 def terms(one: HourOwed) -> dict[str, Amounts]:

@@ -183,7 +183,7 @@ class BlockManager:
         """`child` goes on from all that `parent` has computed; they share every block until one of them writes."""
         child.block_tables = [list(table) for table in parent.block_tables]
         child.block_hashes = list(parent.block_hashes)
-        child.num_computed_tokens = parent.num_computed_tokens
+        child.num_computed_tokens = child.max_computed_tokens = parent.num_computed_tokens
         child.num_registered_blocks = parent.num_registered_blocks
         child.num_cached_tokens = parent.num_cached_tokens
         for table in child.block_tables:

@@ -90,6 +90,9 @@ def test_a_plan_is_made_once_and_renamed(database: Database, tenant: TenantConte
     changed = new | {"display_name": "Team", "kind": "per_seat", "acquisition_cost": "12.5"}
     assert put_plan(database.app, tenant, "team", "Team", "per_seat", "12.50") == changed
     assert put_plan(database.app, tenant, "team", "Team") == changed
+    assert put_plan(database.app, tenant, "team", kind="flat") == changed | {"kind": "flat"}
+    assert put_plan(database.app, tenant, "team") == changed | {"kind": "flat"}
+    assert put_plan(database.app, tenant, "team", kind="per_seat") == changed
     assert changed in list_plans(database.app, tenant)
 
 

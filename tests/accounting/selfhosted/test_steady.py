@@ -55,6 +55,17 @@ def test_what_was_measured_beside_the_fit_corrects_decode_steps_alone() -> None:
     assert found.request_seconds == pytest.approx(0.082005 + 0.0061505, rel=1e-12)
 
 
+def test_a_correction_is_of_the_whole_decode_step_its_experts_too() -> None:
+    """1.1 * (0.011505 + 10 * (0.005 + 1e-4 * 8 * (1 - 0.75^10))), where 10 tokens touch 7.5494919 of 8 experts."""
+    tenth = Grid(np.array([1.0, 64.0]), np.array([1.0, 8_192.0]), np.full((2, 2), 1.1))
+    moe = replace(CURVE, e=1e-4, experts=8, experts_per_token=2, residual=tenth)
+    found = steady(moe, replace(POOL, role="decode"), workload(), 10)
+    assert found.request_seconds == pytest.approx(0.07595994108, rel=1e-9)
+    assert found.itl_seconds == pytest.approx(
+        float(moe.answer(10, workload().held_tokens, "flag").step_seconds), rel=1e-4
+    )
+
+
 def test_a_step_of_short_prompts_holds_no_more_of_them_than_the_batch() -> None:
     """64 prompts of one token share 0.005, though 2,048 would fit the budget."""
     found = steady(CURVE, replace(POOL, role="prefill"), workload(new=1), 10)

@@ -95,6 +95,14 @@ def test_rework_after_preemption_is_told_from_new_work() -> None:
     assert any(record.kv_blocked for record in records)
 
 
+def test_rework_of_an_output_that_never_ran_is_its_prompts() -> None:
+    """Two outputs of 16 prompt tokens in 5 blocks of 4: the second gives its blocks up before its first step, and computes all 16 again."""
+    one = engine(blocks=5, caching=False)
+    one.add_request(prompt(1, 16), replace(GREEDY, max_tokens=4, n=2), "a")
+    again = [r for record in steps(one)[1] for r in record.requests if r.index == 1 and r.num_new_tokens > 1]
+    assert [(r.num_new_tokens, r.num_past_tokens, r.num_recomputed_tokens) for r in again] == [(17, 0, 16)]
+
+
 def test_a_ledger_file_gives_back_what_was_written(tmp_path: Path, records: list[StepRecord]) -> None:
     path = tmp_path / "steps.arrow"
     with LedgerWriter(path, {"model": "llama", "block_size": 4}) as ledger:

@@ -10,6 +10,7 @@ from probe.curve.errors import CurveRefused
 from probe.curve.terms import NAMES
 from probe.fit.errors import error_of
 from probe.fit.fit import fit
+from probe.fit.folds import alike, held_out, mean_context
 from probe.fit.model import Experts
 from tests.probe.fit.points import DENSE, MIXTURE, decode, grid
 
@@ -55,6 +56,18 @@ def test_held_out_errors_are_by_batch_by_context_and_ragged() -> None:
     assert set(found) == {"in_sample", "leave_one_batch", "leave_one_context", "ragged", "prefill"}
     assert found["ragged"].bias == pytest.approx(-1 / 11, rel=0.1)
     assert found["leave_one_batch"].n == 28
+
+
+def test_contexts_that_differ_by_chance_are_left_out_together() -> None:
+    """As a served context is a mean, batch by batch 1 to 3 % off: the third that a fold leaves out would be in its fit."""
+    by = lambda s: 1.0 + 0.2 * (s > 1000)  # noqa: E731
+    exact = [decode(DENSE, b, s, by(s)) for b in (1, 2, 4, 8, 16) for s in (128, 512, 2048)]
+    served = [
+        decode(DENSE, b, round(s * (1 + 0.01 * i)), by(s)) for i, b in enumerate((1, 2, 4, 8)) for s in (128, 512, 2048)
+    ]
+    for points in (exact, served):
+        assert held_out(points, Experts(), "parametric")["leave_one_context"].max > 0.1
+    assert set(alike([mean_context(p) for p in served]).values()) == {130, 520, 2078}
 
 
 def test_bias_keeps_its_sign_and_the_rest_does_not() -> None:

@@ -40,6 +40,10 @@ def test_no_two_prompts_begin_alike() -> None:
     ({"concurrency": (0,)}, "concurrency"),
     ({"input_tokens": ()}, "input_tokens"),
     ({"output_tokens": 3}, "output_tokens"),
+    ({"rates": (2.0, float("inf"))}, "rate"),
+    ({"rates": (float("nan"),)}, "rate"),
+    ({"rates": (2.0, 0.0)}, "rate"),
+    ({"duration": float("inf")}, "duration"),
 ])  # fmt: skip
 def test_a_plan_without_steps_is_refused_by_field(asked: dict[str, object], field: str) -> None:
     whole = {"concurrency": (1,), "input_tokens": (8,), "output_tokens": 8, **asked}

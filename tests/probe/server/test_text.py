@@ -36,6 +36,18 @@ def test_what_only_began_as_a_stop_string_is_given_out_after_all(text: Text) -> 
     assert given_out(text, "xENy", ("END",)) == ["x", "", "", "ENy"]
 
 
+@pytest.mark.parametrize(("words", "stop"), [("x ab€ y", "ab€"), ("hello\n\n用户: hi", "\n\n用户:"), ("ok 🛑", " 🛑")])
+def test_nothing_of_a_stop_string_comes_out_while_its_last_character_is_incomplete(
+    text: Text, words: str, stop: str
+) -> None:
+    stream, out = TextStream(text, (stop,)), ""
+    for token in text.encode(words):
+        out += stream.add([token], last=False)
+        if stream.stopped:
+            break
+    assert (out, stream.stopped) == (words[: words.index(stop)], True)
+
+
 def test_the_earliest_of_several_stop_strings_counts(text: Text) -> None:
     stream = TextStream(text, ("cd", "b"))
     assert stream.add(text.encode("abcd"), last=False) == "a"
@@ -60,6 +72,22 @@ def test_a_chat_follows_the_template_beside_the_tokenizer(tokenizer_file: Path, 
     assert text.decode(text.chat([{"role": "user", "content": "Hi"}])) == "^[user]Hi>"
     (tmp_path / "chat_template.jinja").write_text("{{ bos_token }}{{ messages[0].content }}!")
     assert Text(tmp_path / "tokenizer.json").chat([{"role": "user", "content": "Hi"}]) == text.encode("^Hi!")
+
+
+def test_a_template_may_ask_for_the_day_and_break_a_loop(tokenizer_file: Path, tmp_path: Path) -> None:
+    shutil.copy(tokenizer_file, tmp_path / "tokenizer.json")
+    template = "{{ strftime_now('%Y') }}{% for m in messages %}{{ m.content }}{% break %}{% endfor %}"
+    (tmp_path / "chat_template.jinja").write_text(template)
+    text = Text(tmp_path / "tokenizer.json")
+    said = text.decode(text.chat([{"role": "user", "content": "Hi"}, {"role": "user", "content": "No"}]))
+    assert (said[:2], said[4:]) == ("20", "Hi")
+
+
+def test_a_template_that_can_not_be_read_is_named(tokenizer_file: Path, tmp_path: Path) -> None:
+    shutil.copy(tokenizer_file, tmp_path / "tokenizer.json")
+    (tmp_path / "chat_template.jinja").write_text("{% for %}")
+    with pytest.raises(ProbeError, match=r"the chat template in .* can't be read"):
+        Text(tmp_path / "tokenizer.json")
 
 
 def test_a_template_may_refuse_a_chat(tokenizer_file: Path, tmp_path: Path) -> None:

@@ -28,6 +28,16 @@ def test_what_transformers_saves_is_read_back(name: str, tmp_path: Path) -> None
         torch.testing.assert_close(read.get(key), given.get(key), atol=0, rtol=0)
 
 
+def test_what_corrects_the_choice_of_experts_keeps_its_precision(tmp_path: Path) -> None:
+    """4.083 is 4.09375 in bf16, which may choose another expert; the others are of the type asked for."""
+    config, name = parse_config(SMALL["deepseek_v3"]), "model.layers.1.mlp.gate.e_score_correction_bias"
+    bias = torch.full(RandomWeights(config, seed=0).shapes[name], 4.083)
+    save_file({name: bias, "model.norm.weight": torch.ones(64)}, tmp_path / "model.safetensors")
+    weights = SafetensorsWeights(config, tmp_path, torch.bfloat16)
+    assert torch.equal(weights.get(name), bias)
+    assert weights.get("model.norm.weight").dtype == torch.bfloat16
+
+
 def test_a_missing_tensor_and_a_wrong_shape_are_named(tmp_path: Path) -> None:
     config = parse_config(SMALL["llama"])
     save_file({"model.norm.weight": torch.ones(63)}, tmp_path / "model.safetensors")
