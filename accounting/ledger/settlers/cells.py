@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from accounting.ledger.corrected import CORRECTED, JOIN_CORRECTIONS, NEWEST_REVISION
+from accounting.money import split
 from accounting.pricing.contract import Contract, Scope
 from accounting.pricing.leaves import leaf_quantities
 from accounting.storage.changes import FAR
@@ -63,8 +64,9 @@ class Cell:
             the contract that begins or ends within a day covers whole cells.
         row: None for costs that a provider reported.
         quantities: priced class -> quantity.
-        contracted: as booked by the events' own lines, and by volume tiers settled so far.
-        billed: what of it is still to be paid.
+        contracted: as booked by the events' own lines.
+        costs: priced class -> what of it is the class's, changed by volume tiers settled so far; "": what no class carries.
+        owed: the same, less what commitments and credits have paid.
     """
 
     key: str
@@ -73,10 +75,19 @@ class Cell:
     row: PriceRow | None
     quantities: dict[str, int]
     contracted: int
-    billed: int = field(init=False)
+    costs: dict[str, int] = field(init=False)
+    owed: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.billed = self.contracted
+        self.costs = {name: self.booked_of(frozenset((name,))) for name in self.quantities}
+        if rest := self.contracted - sum(self.costs.values()):
+            self.costs[""] = rest
+        self.owed = dict(self.costs)
+
+    @property
+    def billed(self) -> int:
+        """What is still to be paid."""
+        return sum(self.owed.values())
 
     def covered(self, scope: Scope) -> bool:
         """Whether a scope covers the cell, classes aside. A cost without a price row is covered by scopes without conditions."""
@@ -91,12 +102,36 @@ class Cell:
             and _one_of(scope.regions, row.region)
         )
 
-    def cost_of(self, classes: frozenset[str] | None) -> int:
-        """Contracted cost of some classes at the cell's price row, before volume tiers; of all where None."""
-        if classes is None:
-            return self.contracted
+    def booked_of(self, classes: frozenset[str]) -> int:
+        """Cost of some classes at the cell's price row, before volume tiers."""
         assert self.row is not None
         return sum(self.row.prices[name] * quantity for name, quantity in self.quantities.items() if name in classes)
+
+    def cost_of(self, classes: frozenset[str] | None) -> int:
+        """Contracted cost of some classes, volume tiers included; of all where None."""
+        return sum(self.costs[name] for name in self._names(classes))
+
+    def payable(self, classes: frozenset[str] | None) -> int:
+        """What of these classes is still to be paid."""
+        return sum(max(self.owed[name], 0) for name in self._names(classes))
+
+    def pay(self, amount: int, classes: frozenset[str] | None) -> None:
+        """Takes at most what is payable off what these classes owe, in proportion."""
+        names = self._names(classes)
+        for name, part in zip(names, split(amount, [max(self.owed[name], 0) for name in names], names), strict=True):
+            self.owed[name] -= part
+
+    def change(self, difference: int, classes: frozenset[str] | None) -> None:
+        """Adds a volume tier's difference to the priced classes that it counts, in proportion to their cost, else to their quantity."""
+        names = [name for name in self._names(classes) if name]
+        costs = [max(self.costs[name], 0) for name in names]
+        weights = costs if any(costs) else [self.quantities[name] for name in names]
+        for name, part in zip(names, split(difference, weights, names), strict=True):
+            self.costs[name] += part
+            self.owed[name] += part
+
+    def _names(self, classes: frozenset[str] | None) -> list[str]:
+        return sorted(name for name in self.costs if classes is None or name in classes)
 
 
 def _one_of(names: frozenset[str] | None, name: str | None) -> bool:

@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 
 from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.settlers.cells import Cell, Group, read_cells
-from accounting.ledger.settlers.drawing import draw, payable
+from accounting.ledger.settlers.drawing import draw
 from accounting.ledger.settlers.periods import period_of
 from accounting.ledger.settlers.postings import Amounts, Place, Postings, add, lines, read_booked
 from accounting.ledger.settlers.standing import Standing, keep, resume
@@ -118,11 +118,12 @@ def _commitment(
         return
     if commitment.since <= now:
         post("purchase", "Purchase", Group(commitment.since, "", "", PURPOSE, name), (amount, amount, 0, amount))
-    drawn = draw(amount - before, within, [payable(cell, commitment.scope.token_classes) for cell in within])
+    classes = commitment.scope.token_classes
+    drawn = draw(amount - before, within, [cell.payable(classes) for cell in within])
     for cell, part in zip(within, drawn, strict=True):
         if part:
             standing.use(contract, commitment.commitment_id, cell.since, part)
-            cell.billed -= part
+            cell.pay(part, classes)
             post("drawn", "Usage", cell.group, (0, 0, 0, -part))
     left = amount - before - sum(drawn)
     if ended and left:
@@ -134,11 +135,12 @@ def _credit(contract: Contract, credit: Credit, cells: Sequence[Cell], standing:
     subject, policy = f"{contract.contract_id}:{credit.credit_id}", f"credit:{credit.credit_id}"
     until = credit.valid_until or FAR
     within = [cell for cell in cells if credit.valid_from <= cell.since < until and cell.covered(credit.scope)]
-    drawn = draw(left, within, [payable(cell, credit.scope.token_classes) for cell in within])
+    classes = credit.scope.token_classes
+    drawn = draw(left, within, [cell.payable(classes) for cell in within])
     for cell, part in zip(within, drawn, strict=True):
         if part:
             standing.use(contract, credit.credit_id, cell.since, part)
-            cell.billed -= part
+            cell.pay(part, classes)
             place = _place(contract, subject, policy, "credit", "Credit", cell.group)
             add(target, place, (0, 0, -part, -part))
 

@@ -24,8 +24,3 @@ def draw(balance: int, cells: Sequence[Cell], most: Sequence[int]) -> list[int]:
         else:
             drawn += split(of_day, list(wanted.values()), [cells[at].key for at in wanted])
     return drawn
-
-
-def payable(cell: Cell, classes: frozenset[str] | None) -> int:
-    """What of a cell's cost is still to be paid and covered by these classes; a cell that owes nothing gives nothing."""
-    return max(min(cell.billed, cell.cost_of(classes)), 0)

@@ -40,8 +40,7 @@ def apply_tier(tier: VolumeTier, cells: Sequence[Cell]) -> list[tuple[Cell, int]
     parts = split(difference, weights, [cell.key for cell in counted])
     changed = [(cell, part) for cell, part in zip(counted, parts, strict=True) if part]
     for cell, part in changed:
-        cell.contracted += part
-        cell.billed += part
+        cell.change(part, classes)
     return changed
 
 
@@ -66,8 +65,7 @@ def _quantity(cell: Cell, classes: frozenset[str] | None) -> int:
 
 def _booked(cell: Cell, classes: frozenset[str] | None) -> int:
     assert cell.row is not None
-    every = frozenset(cell.quantities) if classes is None else classes
-    return cell.cost_of(every)
+    return cell.booked_of(frozenset(cell.quantities) if classes is None else classes)
 
 
 def _units(tier: VolumeTier, cells: Sequence[Cell], classes: frozenset[str] | None) -> int:

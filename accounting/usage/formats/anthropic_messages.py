@@ -39,7 +39,9 @@ def recognises(body: Body) -> bool:
 def read(body: Body | list[Body], context: Context) -> list[Call]:
     if isinstance(body, list):
         return list(calls(*streamed(mappings(body)), context))
-    return list(calls(_message(body), (), context))
+    message = _message(body)
+    # That envelope is only that of a batch's results.
+    return [replace(call, batch=None if message is body else True) for call in calls(message, (), context)]
 
 
 def _message(body: Body) -> Body:

@@ -69,7 +69,8 @@ def read(body: Body | list[Body], context: Context) -> list[Call]:
     return [call if shape is None else counted(call, lambda: _counts(response, shape, kept))]
 
 
-_KEPT = ("usage", "prompt_token_count", "generation_token_count", "inputTextTokenCount", METRICS)
+_STREAMED = "totalOutputTextTokenCount"
+_KEPT = ("usage", "prompt_token_count", "generation_token_count", "inputTextTokenCount", _STREAMED, METRICS)
 
 
 def _claude(body: Body | list[Body], events: list[Body], context: Context) -> list[Call]:
@@ -89,12 +90,21 @@ def _found(response: Object, path: str) -> int | None:
     return optional_count(response, path) if path else None
 
 
+def _titan_output(response: Object, kept: Object) -> int:
+    """A whole answer counts by result, a stream in its last chunk, by Bedrock's metrics at least; an embedding has no output."""
+    if "results" in response:
+        return sum(count(result, "tokenCount", kept) for result in mappings(response["results"]))
+    stated = (optional_count(response, path, kept) for path in (_STREAMED, f"{METRICS}.outputTokenCount"))
+    return next((tokens for tokens in stated if tokens is not None), 0)
+
+
 def _counts(response: Object, shape: tuple[str, str, str, str], kept: Object) -> NativeUsage:
     fresh, output, cached, written = shape
-    if output == "results.tokenCount":
-        made = sum(count(result, "tokenCount", kept) for result in mappings(response.get("results")))
-    else:
-        made = optional_count(response, output, kept) or 0
+    titan = output == "results.tokenCount"
+    made = _titan_output(response, kept) if titan else optional_count(response, output, kept) or 0
+    repeated = optional_count(response, f"{METRICS}.outputTokenCount", kept)
+    if repeated is not None:
+        check_sum((f"{METRICS}.outputTokenCount", repeated), {output: made}, kept)
     read_, write = (_found(response, cached) or 0), (_found(response, written) or 0)
     return NativeUsage(
         input_tokens=count(response, fresh, kept) + read_ + write,

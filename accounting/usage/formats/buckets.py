@@ -32,6 +32,8 @@ IN_BUCKETS: Mapping[str, tuple[str, ...]] = {
     "input_cache_creation": ("cache_write_tokens",),
     "input_cache_creation_5m": ("cache_write_5m_tokens",),
     "input_cache_creation_1h": ("cache_write_1h_tokens",),
+    "input_ephemeral_5m_input_tokens": ("cache_write_5m_tokens",),
+    "input_ephemeral_1h_input_tokens": ("cache_write_1h_tokens",),
     "cache_creation_input_tokens": ("cache_write_tokens",),
     "cache_write_tokens": ("cache_write_tokens",),
 }

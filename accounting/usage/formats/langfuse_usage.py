@@ -42,11 +42,18 @@ def stated_usage(observation: Body) -> tuple[Object, bool]:
 
 def tokens_of(usage: Object, in_buckets: bool, observation: Body, kept: Object) -> Tokens:
     """Counts in whichever style the object is written. Raises UsageContradiction where that style's identity does not hold."""
-    tokens = _openai(usage) or _gemini(usage, kept)
-    if tokens is None:
-        tokens = usage_of_buckets(usage, kept) if in_buckets else _plain(usage, kept)
+    tokens = usage_of_details(usage, kept) if in_buckets else _styled(usage, kept) or _plain(usage, kept)
     tokens.reported_cost_usd = _reported(usage, observation, kept)
     return tokens
+
+
+def usage_of_details(details: Object, kept: Object) -> Tokens:
+    """Counts of usage details: an SDK may write a vendor's own object there, else they are buckets."""
+    return _styled(details, kept) or usage_of_buckets(details, kept)
+
+
+def _styled(usage: Object, kept: Object) -> Tokens | None:
+    return _openai(usage) or _gemini(usage, kept)
 
 
 def _openai(usage: Object) -> Tokens | None:

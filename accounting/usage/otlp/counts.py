@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from accounting.usage.formats.buckets import usage_of_buckets
 from accounting.usage.formats.counts import LIMIT, check_parts, optional_count
 from accounting.usage.formats.fields import amount
+from accounting.usage.formats.langfuse_usage import usage_of_details
 from accounting.usage.formats.structure import cached_split, json_object
 from accounting.usage.formats.tokens import Tokens
 from accounting.usage.native import NativeUsage
@@ -34,7 +34,7 @@ def tokens_of(attributes: Object, kept: Object) -> Tokens:
             usage_of(counts, OPENINFERENCE, kept, findings), findings, _unclassified(counts, kept, findings)
         )
     else:
-        tokens = usage_of_buckets(json_object(attributes.get(LANGFUSE_USAGE)), kept)
+        tokens = usage_of_details(json_object(attributes.get(LANGFUSE_USAGE)), kept)
     tokens.reported_cost_usd = _reported(attributes, kept)
     return tokens
 

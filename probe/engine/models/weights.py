@@ -68,8 +68,10 @@ class SafetensorsWeights:
         self._file_of = _file_of(folder)
 
     def get(self, name: str) -> Tensor:
-        """Raises WeightError naming the tensor. What corrects the choice of experts keeps its precision, as in the reference: rounded, it would
-        choose others."""
+        """Raises WeightError naming the tensor.
+
+        What corrects the choice of experts keeps its precision, as in the reference: rounded, it would choose others.
+        """
         found = self._read(name) if name in self._file_of else self._stack(name)
         if tuple(found.shape) != self.shapes[name]:
             raise WeightError(f"{name}: shape {tuple(found.shape)}, the configuration says {self.shapes[name]}")

@@ -154,6 +154,11 @@ def test_a_line_of_batch_results_holds_a_message_or_an_error() -> None:
     line = {"custom_id": "1", "result": {"type": "succeeded", "message": message(service_tier="batch")}}
     [call] = anthropic_messages.read(line, NOBODY)
     assert (call.service_tier, counts(call)) == ("batch", {"input_tokens": 10, "output_tokens": 5})
+    [unsaid] = anthropic_messages.read(
+        {"custom_id": "1", "result": {"type": "succeeded", "message": message()}}, NOBODY
+    )
+    assert (unsaid.service_tier, unsaid.batch) == (None, True)  # only a batch's results have that envelope
+    assert anthropic_messages.read(message(), NOBODY)[0].batch is None
     [expired] = anthropic_messages.read({"custom_id": "2", "result": {"type": "expired"}}, NOBODY)
     assert (expired.usage, expired.status) == (None, "error")
 

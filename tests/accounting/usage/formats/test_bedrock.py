@@ -122,11 +122,32 @@ def test_other_vendors_have_their_own_fields() -> None:
     assert counts(only(bedrock_invoke, llama)) == {"input_tokens": 5, "output_tokens": 6}
     titan = {"inputTextTokenCount": 5, "results": [{"tokenCount": 4, "outputText": "canary"}, {"tokenCount": 2}]}
     assert counts(only(bedrock_invoke, titan)) == {"input_tokens": 5, "output_tokens": 6}
+    chunk = {"outputText": "canary", "inputTextTokenCount": 5, "completionReason": "FINISH"}
+    metrics = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 5, "outputTokenCount": 6}}
+    for streamed in ({"totalOutputTextTokenCount": 6}, {"totalOutputTextTokenCount": 6} | metrics, metrics):
+        [call] = bedrock_invoke.read([{"outputText": "canary"}, chunk | streamed], NOBODY)
+        assert counts(call) == {"input_tokens": 5, "output_tokens": 6}
+        [again] = bedrock_invoke.read(call.usage_body, NOBODY)
+        assert again.usage == call.usage
+    assert counts(only(bedrock_invoke, {"inputTextTokenCount": 5, "embedding": [0.5]})) == {
+        "input_tokens": 5,
+        "output_tokens": 0,
+    }
     stream = [
         {"generation": "canary"},
         {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 5, "outputTokenCount": 6}},
     ]
     assert counts(bedrock_invoke.read(stream, NOBODY)[0]) == {"input_tokens": 5, "output_tokens": 6}
+
+
+def test_bedrock_s_own_count_is_held_against_that_of_every_vendor() -> None:
+    titan = {
+        "inputTextTokenCount": 5,
+        "results": [{"tokenCount": 4}],
+        "amazon-bedrock-invocationMetrics": {"outputTokenCount": 6},
+    }
+    reason, equation = contradiction(bedrock_invoke, titan)
+    assert (reason, "6" in equation, "4" in equation) == ("tokens_do_not_add_up", True, True)
 
 
 def test_converse_and_invoke_recognise_different_bodies() -> None:

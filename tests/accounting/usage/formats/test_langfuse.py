@@ -72,6 +72,16 @@ def test_keys_with_a_dot_are_parts_not_buckets() -> None:
     }
 
 
+def test_lifetimes_of_cache_writes_as_langchain_spells_them() -> None:
+    details = {"input": 10, "input_ephemeral_5m_input_tokens": 4, "input_ephemeral_1h_input_tokens": 3, "output": 9}
+    assert counts(only(langfuse, generation(usageDetails=details))) == {
+        "input_tokens": 17,
+        "cache_write_5m_tokens": 4,
+        "cache_write_1h_tokens": 3,
+        "output_tokens": 9,
+    }
+
+
 def test_a_total_that_is_not_the_sum_is_a_contradiction() -> None:
     assert contradiction(langfuse, generation(usageDetails={"input": 10, "output": 9, "total": 20})) == (
         "tokens_do_not_add_up",

@@ -293,6 +293,31 @@ def test_langfuse_s_own_attributes() -> None:
     assert (call.model, call.reported_cost_usd) == ("gpt-4o", Decimal("0.25"))
 
 
+CHAT_USAGE = {"prompt_tokens": 1_000, "completion_tokens": 100, "total_tokens": 1_100}
+RESPONSE_USAGE = {"input_tokens": 1_000, "output_tokens": 100, "total_tokens": 1_100}
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        CHAT_USAGE,
+        CHAT_USAGE | {"prompt_tokens_details": None, "completion_tokens_details": None},
+        CHAT_USAGE
+        | {"prompt_tokens_details": {"cached_tokens": 0}, "completion_tokens_details": {"reasoning_tokens": 0}},
+        RESPONSE_USAGE | {"input_tokens_details": {"cached_tokens": 0}},
+        RESPONSE_USAGE,
+    ],
+)
+def test_a_vendor_s_own_object_in_langfuse_s_details_is_read_as_that(usage: dict[str, Any]) -> None:
+    """Langfuse's wrappers write it there unchanged."""
+    attributes = {"langfuse.observation.type": "generation", "langfuse.observation.usage_details": json.dumps(usage)}
+    call = one(attributes)
+    assert call.usage is not None
+    assert (call.usage.input_tokens, call.usage.output_tokens, call.unclassified_tokens) == (1_000, 100, 0)
+    [again] = otlp_attributes.read(call.usage_body, NOBODY)
+    assert again.usage == call.usage
+
+
 @pytest.mark.parametrize(
     "attributes",
     [used(input_tokens=12, cache_read__input_tokens=4), {**INFERENCE, f"{T}prompt": 5}, {**CHAT}],
