@@ -99,7 +99,8 @@ def _progress(rows: Iterator[Batch], below: BinaryIO) -> Iterator[Batch]:
     with tqdm(total=size, unit="B", unit_scale=True, desc="ingest", file=sys.stderr, disable=None) as bar:
         for batch in rows:
             yield batch
-            bar.update(below.tell() - bar.n)
+            if size:  # a pipe has no place in it
+                bar.update(below.tell() - bar.n)
 
 
 def _bad_rows(batch: Batch, result: IngestResult) -> Iterator[dict[str, object]]:

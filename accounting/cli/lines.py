@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ def opened(path: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
                 yield io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)), file
             else:
                 yield file, file
-    except (gzip.BadGzipFile, EOFError, zstandard.ZstdError) as error:
+    except (gzip.BadGzipFile, zlib.error, EOFError, zstandard.ZstdError) as error:
         raise InvalidInput("file", path, f"can't be decompressed: {error}") from error
 
 

@@ -70,7 +70,10 @@ def report(
     query = ReportQuery.parse(start, end, tz or settings.reporting_tz, group_by, limit, currency, filters)
     data = _written(run(engine, settings, name, query), form)
     if out is not None:
-        out.write_bytes(data)
+        try:
+            out.write_bytes(data)
+        except OSError as error:
+            raise InvalidInput("out", str(out), error.strerror or str(error)) from error
     else:
         # Bytes, so that line ends stay those of RFC 4180 as the API sends them.
         sys.stdout.buffer.write(data)

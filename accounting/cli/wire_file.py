@@ -31,6 +31,14 @@ _PROTOBUF = ".pb"
 _COMPRESSED = (".gz", ".zst")
 
 
+_OWN_ROWS = (OTLP, OPENINFERENCE, *LOGS)
+"""Formats by which a whole file is read: a row of another one would be read as a row without calls."""
+
+
+class Strays(Batch):
+    """Rows of other formats than the file's."""
+
+
 class WireFile:
     """Batches of a file, and the format they are booked as.
 
@@ -46,7 +54,9 @@ class WireFile:
         rows = iter([Batch([reader.read()], [1], ndjson=False)]) if self.protobuf else _batches(reader, path)
         first = next(rows, None)
         self.name = OTLP if self.protobuf else asked if first is None else _format(first.rows[0], asked)
-        batches = chain([] if first is None else [first], rows)
+        batches: Iterator[Batch] = chain([] if first is None else [first], rows)
+        if asked == AUTO and not self.protobuf and self.name in _OWN_ROWS:
+            batches = _told_apart(batches, self.name)
         self.batches = _joined(batches) if self.name in LOGS else batches
 
     def book(self, engine: Engine, settings: TenantContext, prices: Books, batch: Batch) -> IngestResult:
@@ -54,8 +64,9 @@ class WireFile:
         if self.name == NATIVE:
             return ingest(engine, settings, prices, batch.body, ndjson=batch.ndjson)
         now = datetime.now(UTC)
-        if self.name not in (OTLP, OPENINFERENCE):
-            prepared = prepare_sent(self.name, batch.body, now, ndjson=batch.ndjson)
+        name = AUTO if isinstance(batch, Strays) else self.name
+        if name not in (OTLP, OPENINFERENCE):
+            prepared = prepare_sent(name, batch.body, now, ndjson=batch.ndjson)
             return IngestResult.together(store(engine, settings, prices, prepared) if prepared else [])
         results = store(engine, settings, prices, [_spans(row, now, self.protobuf) for row in batch.rows])
         for index, result in enumerate(results):
@@ -116,17 +127,54 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
+def _told_apart(batches: Iterator[Batch], name: str) -> Iterator[Batch]:
+    """Rows of the file's format, and those that by their structure are of another."""
+    for batch in batches:
+        strange = [_of_another(row, name) for row in batch.rows]
+        for kind, wanted in ((type(batch), False), (Strays, True)):
+            at = [index for index, found in enumerate(strange) if found is wanted]
+            if at:
+                yield kind([batch.rows[i] for i in at], [batch.lines[i] for i in at], ndjson=batch.ndjson)
+
+
+def _of_another(row: bytes, name: str) -> bool:
+    try:
+        body = msgspec.json.decode(row)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    module = detect(body) if isinstance(body, dict) else None
+    known = (OTLP, OPENINFERENCE) if name in (OTLP, OPENINFERENCE) else (name,)
+    return module is not None and module.NAME not in known
+
+
 def _joined(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """All rows as one batch: of a log, several records are one call."""
-    every = list(batches)
+    """All rows as one batch: of a log, several records are one call. Strays come as they are."""
+    every = []
+    for batch in batches:
+        if isinstance(batch, Strays):
+            yield batch
+        else:
+            every.append(batch)
     rows, lines = [row for batch in every for row in batch.rows], [line for batch in every for line in batch.lines]
     yield from (replace(batch, rows=rows, lines=lines) for batch in every[:1])
 
 
 def _spans(row: bytes, now: datetime, protobuf: bool) -> Prepared:
-    """The calls of one export; one that can't be read at all is a rejection, so that the others are booked."""
+    """The calls of one export; one that can't be read at all, or is none, is a rejection, so that the others are booked."""
     try:
+        if not protobuf:
+            _must_be_export(row)
         return prepare_otlp(row, now, protobuf=protobuf)
     except InvalidInput as error:
         unread = Rejection(0, None, error.field, str(error.value), error.reason)
         return prepare_read(WireRead(OTLP, rejected=[unread]), now)
+
+
+def _must_be_export(row: bytes) -> None:
+    """Raises InvalidInput for an object that names other things than spans; an empty one is an export without any."""
+    try:
+        body = msgspec.json.decode(row)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return  # the reader says what is wrong with it
+    if isinstance(body, dict) and body and not {"resourceSpans", "resource_spans"} & body.keys():
+        raise InvalidInput("resourceSpans", None, f"an OTLP export has it; this row has {', '.join(sorted(body)[:5])}")

@@ -49,6 +49,25 @@ def test_auto_tells_each_line(acme: Run, tmp_path: Path) -> None:
     assert acme("ingest", str(path), "--format", "auto").stdout == _said(3)
 
 
+@pytest.mark.parametrize("first", ["otlp", "claude_code"])
+def test_auto_tells_rows_of_others_in_a_file_that_begins_as_spans_or_a_log(
+    acme: Run, tmp_path: Path, first: str
+) -> None:
+    path = tmp_path / "bodies.jsonl"
+    path.write_bytes(_lines(body(first, 1), sent("openai_chat", 2), body(first, 3), sent("gemini", 4)))
+    assert acme("ingest", str(path), "--format", "auto").stdout == _said(4)
+    assert acme("ingest", str(path), "--format", "auto").stdout == _said(0, duplicates=4)
+
+
+def test_a_row_that_is_no_export_is_left_out_with_its_line(acme: Run, tmp_path: Path) -> None:
+    path = tmp_path / "spans.jsonl"
+    path.write_bytes(_lines(body("otlp", 2), {"id": "chatcmpl-1", "usage": {"prompt_tokens": 1}}, {}))
+    result = acme("ingest", str(path), "--format", "otlp")
+    assert (result.exit_code, result.stdout) == (1, _said(1, rejected=1))
+    row = json.loads(Path(f"{path}.rejected.jsonl").read_text())
+    assert (row["line"], row["field"]) == (2, "resourceSpans")
+
+
 def test_auto_knows_native_events(acme: Run, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(_lines(event("e1"), event("e2")))
