@@ -32,7 +32,7 @@ class Scope:
 
     Attributes:
         models: the price list's names of models, or any exact name or alias of theirs.
-        service_tiers: tiers as served (`default`, `batch`, ...).
+        service_tiers: the price rows' names of tiers (`default`, `batch`, ...).
         token_classes: priced classes (accounting/usage/classes.py).
         surfaces, regions: as the price rows name them. A statement about a region covers events of that region alone.
     """

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, insert, select, text
 from accounting.errors import InvalidInput, NotFound
 from accounting.pricing.contract import Contract
 from accounting.pricing.contract_json import contract_from_json, contract_hash, contract_to_json
+from accounting.pricing.contract_names import check_names
 from accounting.storage import audit
 from accounting.storage.engine import read_only, transaction
 from accounting.storage.price_records import EVER
@@ -56,10 +57,11 @@ def record(
 ) -> dict[str, Any]:
     """Records a contract or a new version of it; the same again changes nothing.
 
-    Raises InvalidInput for a contract of another tenant.
+    Raises InvalidInput for a contract of another tenant, or that calls seller or tiers otherwise than price rows do.
     """
     if contract.tenant != context.tenant:
         raise InvalidInput("tenant", contract.tenant, f"this is recorded for the tenant {context.tenant!r}")
+    check_names(contract)
     content_hash = contract_hash(contract)
     with transaction(engine, context.tenant) as connection:
         moment = audit.begin(connection, at)
