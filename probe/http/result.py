@@ -19,6 +19,7 @@ from probe.http.saturation import Load
 from probe.http.server import Server
 from probe.http.steps import point_of
 from probe.http.summary import METRICS
+from probe.imports.common import quantisation
 
 
 @dataclass
@@ -97,7 +98,9 @@ def result_of(server: Server, plan: Plan, setup: Setup, shape: Shape, measured: 
             attention=shape.attention,
             sliding_window=shape.sliding_window,
             dtype=setup.dtype,
-            quantization=setup.quantization,
+            quantization=setup.quantization
+            or quantisation(setup.dtype, server.model)
+            or quantisation(None, server.model),
         ),
         engine=EngineInfo(name=server.dialect, version=server.version, kv_cache_dtype=setup.kv_cache_dtype),
         device=DeviceInfo(gpu=setup.gpu, count=setup.gpus),

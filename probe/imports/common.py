@@ -17,7 +17,8 @@ from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Ru
 
 UNKNOWN = "unknown"
 _PLAIN = ("float16", "fp16", "half", "bfloat16", "bf16", "float32", "fp32", "float", "auto", "none")
-_QUANTISED = re.compile(r"(?:^|[-_/.])((?:nv|mx)?fp[48]|int[48]|awq|gptq|w8a8|w4a16)(?=$|[-_/.])", re.IGNORECASE)
+_KINDS = r"(?:nv|mx)?fp[48]|int[48]|awq|gptq|w\d+a\d+|i?q[1-8](?:_[a-z0-9]+)+|[2-8]-?bit|exl[23]|hqq|bnb"
+_QUANTISED = re.compile(rf"(?:^|[-_/.])({_KINDS})(?=$|[-_/.])", re.IGNORECASE)
 _CACHED = re.compile(r"models--(.+?)--(.+?)/snapshots/")
 
 

@@ -101,13 +101,16 @@ def _setup(record: Mapping[str, Any], path: Path) -> Setup:
     parallel = "".join(f"{name}{value}" for name, value in (("tp", tp), ("ep", ep)) if value)
     parallel = parallel or _part(_PARALLEL, stem)
     offload = record.get("offload_mode")
+    attention = (
+        str(record.get("dp_attention", "dpatrue" in stem)).lower() == "true"
+    )  # another arm than the same GPUs without it
     split = re.match(r"(?:tp|tep|dep)(\d+)", parallel)
     spec = str(record.get("spec_decoding") or _part(re.compile(r"_spec-([a-z0-9]+)_"), stem))
     return Setup(
         model=model_name(record.get("model") or record.get("model_id")),
         gpu=str(record.get("hw") or ""),
         engine=str(record.get("framework") or record.get("backend") or "vllm"),
-        parallel=parallel + (f"-offload-{offload}" if offload else ""),
+        parallel=parallel + ("-dpa" if attention else "") + (f"-offload-{offload}" if offload else ""),
         gpus=split[1] if split else _part(_GPUS, stem),
         precision=str(record.get("precision") or _part(_PRECISION, stem)),
         speculation="" if spec == "none" else spec,

@@ -74,6 +74,20 @@ def test_accounting_reads_the_curve(result: ResultFile) -> None:
     assert float(curve.answer(4, 400).step_seconds) == pytest.approx(0.00556, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("name", "setup", "said"),
+    [
+        ("m", Setup("cpu", dtype="fp8"), "fp8"),
+        ("Qwen/Qwen3-8B-FP8", Setup("cpu"), "fp8"),
+        ("Qwen3-8B-AWQ", Setup("cpu", dtype="bfloat16"), "awq"),
+        ("m", Setup("cpu", dtype="bfloat16", quantization="int4"), "int4"),
+        ("m", Setup("cpu", dtype="bfloat16"), None),
+    ],
+)
+def test_weights_that_dtype_or_name_call_quantised_are(name: str, setup: Setup, said: str | None) -> None:
+    assert result_of(Server("vllm", name, "0.32.0", 4096), PLAN, setup, Shape(), Measured()).model.quantization == said
+
+
 def test_the_file_is_one_of_the_published_schema_with_its_notes_first(result: ResultFile) -> None:
     assert load_result(dump_result(result)) == result
     assert result.fit is not None

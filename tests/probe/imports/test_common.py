@@ -47,6 +47,13 @@ def test_what_is_no_time_is_refused(stated: str) -> None:
     (None, "zai-org/GLM-5-FP8", "fp8"),
     (None, "nvidia/DeepSeek-R1-0528-NVFP4-v2", "nvfp4"),
     (None, "org/model-awq", "awq"),
+    (None, "Llama-3.1-8B-Instruct-Q4_K_M.gguf", "q4_k_m"),
+    (None, "gemma-3-qat-q4_0", "q4_0"),
+    (None, "Qwen3-8B-IQ2_XXS", "iq2_xxs"),
+    (None, "mlx/Qwen3-8B-4bit", "4bit"),
+    (None, "unsloth/Qwen3-8B-bnb-4bit", "bnb"),
+    (None, "Qwen3-8B-w8a16", "w8a16"),
+    (None, "Qwen3-4B", None),
     (None, "meta-llama/Llama-3.1-8B", None),
     (None, "org/mint8-small", None),
 ])  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -83,3 +84,19 @@ def test_cache_collapse_on_agentic_work_stays_visible() -> None:
     assert (np.diff(shown) < 0).any()
     assert result.fit is not None
     assert any("cache hits fall from 95% at 1 to 0%" in note for note in result.fit.notes)
+
+
+def test_attention_in_data_parallel_is_a_setup_of_its_own(tmp_path: Path) -> None:
+    """The same GPUs with and without it: two curves, not the mean of both."""
+    files = sorted(
+        path
+        for path in shared("inferencex/agentic_agg_json").iterdir()
+        if "b200-vllm_tp8" in path.name or "tp8" in path.name
+    )[:4]
+    for path in files:
+        record = json.loads(path.read_bytes())
+        for stated in ("false", "true"):
+            (tmp_path / f"{stated}-{path.name}").write_text(json.dumps(record | {"dp_attention": stated}))
+    before = {one.result_id for one in read_foreign("inferencex", tmp_path, Given(gpu="b200"))}
+    assert before
+    assert len([name for name in before if "-dpa" in name]) * 2 == len(before)
