@@ -1,4 +1,4 @@
-"""Which of two arms costs less, by how much, and how sure is that? Interleaved rounds, paired ratios, a bootstrap interval."""
+"""Which of two arms costs less, by how much, and how sure is that? Interleaved rounds, paired ratios, Student's interval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from probe.study.errors import StudyRefused
 
 Verdict = Literal["holds", "fails", "undecided"]
-_DRAWS, _SEED = 2000, 0
+_T = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
+_Z = 1.959964
 
 
 @dataclass(frozen=True)
@@ -74,18 +75,27 @@ class Judgement:
 
 
 def judge(costs_a: Sequence[float], costs_b: Sequence[float], same: float | None = None) -> Judgement:
-    """Paired: a round's two costs were measured one after the other, so a slow minute hits both. The interval is the percentile bootstrap
-    of the mean log ratio (Efron and Tibshirani, An Introduction to the Bootstrap, chapter 13), seeded. Raises StudyRefused
-    with fewer than two rounds, or a cost that is not above 0."""
+    """Paired: a round's two costs were measured one after the other, so a slow minute hits both. The interval is Student's of the mean log
+    ratio: a bootstrap of so few rounds covers the truth in 50 % (two) to 88 % (seven) of cases, not in 95. Raises StudyRefused with fewer
+    than two rounds, or a cost that is not above 0."""
     if len(costs_a) != len(costs_b) or len(costs_a) < 2:
         raise StudyRefused("rounds", (len(costs_a), len(costs_b)), "two or more pairs are needed")
     for cost in (*costs_a, *costs_b):
         if not cost > 0:
             raise StudyRefused("cost", cost, "costs above 0 are expected")
     logs = np.log(np.asarray(costs_a, np.float64) / np.asarray(costs_b, np.float64))
-    drawn = np.random.default_rng(_SEED).integers(0, logs.size, (_DRAWS, logs.size))
-    low, high = (float(at) for at in np.exp(np.percentile(logs[drawn].mean(axis=1), [2.5, 97.5])))
-    return Judgement(float(np.exp(logs.mean())), low, high, _verdict(low, high, same))
+    mean, beside = float(logs.mean()), quantile(logs.size - 1) * float(logs.std(ddof=1)) / float(np.sqrt(logs.size))
+    low, high = float(np.exp(mean - beside)), float(np.exp(mean + beside))
+    return Judgement(float(np.exp(mean)), low, high, _verdict(low, high, same))
+
+
+def quantile(freedom: int) -> float:
+    """Student's t that 97.5 % lie below: tabled to ten degrees of freedom, beyond by Abramowitz and Stegun, 26.7.5 (within 0.0002)."""
+    if freedom <= len(_T):
+        return _T[freedom - 1]
+    z, v = _Z, float(freedom)
+    terms = ((z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
+    return z + sum(term / v**power for power, term in enumerate(terms, start=1))
 
 
 def _verdict(low: float, high: float, same: float | None) -> Verdict:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 from probe.study.errors import StudyRefused
-from probe.study.frame import Arm, Contrast, Result, judge, measure, overall
+from probe.study.frame import Arm, Contrast, Result, judge, measure, overall, quantile
 
 
 def test_the_ratio_is_the_geometric_mean_of_the_rounds_ratios() -> None:
@@ -13,9 +16,26 @@ def test_the_ratio_is_the_geometric_mean_of_the_rounds_ratios() -> None:
     assert judge([1, 1], [2, 8]).ratio == pytest.approx(0.25)
 
 
-def test_the_interval_lies_within_the_rounds_and_around_the_ratio() -> None:
-    found = judge([1.0, 1.1, 0.9, 1.2, 0.8], [1.0] * 5)
-    assert 0.8 <= found.low < found.ratio < found.high <= 1.2
+def test_the_interval_is_student_s_of_the_log_ratios() -> None:
+    """Ratios e^0.1, e^0.2, e^0.3: mean 0.2, deviation 0.1; 4.3027 * 0.1 / sqrt(3) = 0.248417 beside it."""
+    found = judge([math.exp(0.1), math.exp(0.2), math.exp(0.3)], [1.0] * 3)
+    assert (math.log(found.low), math.log(found.high)) == pytest.approx((-0.048417, 0.448417), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "t"), [(1, 12.7062), (6, 2.4469), (10, 2.2281), (11, 2.2010), (20, 2.0860), (100, 1.9840)]
+)
+def test_the_quantile_is_that_of_the_tables(freedom: int, t: float) -> None:
+    assert quantile(freedom) == pytest.approx(t, abs=2e-4)
+
+
+def test_alike_arms_are_told_apart_in_one_of_twenty_studies() -> None:
+    """2,000 studies of each length, arms alike, rounds log-normal: 5 % are decided by chance, give or take 1.5 (three deviations)."""
+    draw = np.random.default_rng(7)
+    for rounds in (2, 3, 7):
+        noise = np.exp(draw.normal(0.0, 0.2, (2_000, rounds)))
+        decided = sum(judge(one.tolist(), [1.0] * rounds).verdict != "undecided" for one in noise)
+        assert decided / 2_000 == pytest.approx(0.05, abs=0.015)
 
 
 @pytest.mark.parametrize(("costs_a", "verdict"), [
