@@ -36,6 +36,7 @@ _WINDOWS = {"gzip": 31, "deflate": 15}
 # fed bound how far past the limit one call can go (16 MiB). Windows above 8 MiB need not be supported (RFC 8878).
 _ZSTD_PIECE = 512
 _ZSTD_WINDOW = 8 * 1024 * 1024
+_MEMBERS = 1_000  # what is left is copied after each
 _GZIP_OUTPUT = 1024 * 1024
 
 # A refusal that closes waits for what the sender is still sending, so long and for so many limits: most senders read no answer before all
@@ -150,7 +151,7 @@ def inflate(sent: bytes, name: str, limit: int) -> bytes:
 
 def _unzip(sent: bytes, name: str) -> Iterator[bytes]:
     rest = sent
-    while True:
+    for _ in range(_MEMBERS):
         member = zlib.decompressobj(wbits=_WINDOWS[name])
         try:
             yield member.decompress(rest, _GZIP_OUTPUT)
@@ -164,6 +165,7 @@ def _unzip(sent: bytes, name: str) -> Iterator[bytes]:
         rest = member.unused_data
         if not rest.strip(b"\0"):
             return
+    raise TooLarge(f"body of more than {_MEMBERS} members of {name}: send it as one")
 
 
 def _unzstd(sent: bytes) -> Iterator[bytes]:

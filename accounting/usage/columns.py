@@ -99,9 +99,10 @@ class Prepared:
     aggregates: int = 0
 
 
-def prepare(body: bytes, *, ndjson: bool, now: datetime) -> Prepared:
-    """Parses and checks one body. Raises InvalidInput for a body that is not JSON; a bad row is a Rejection."""
-    return prepare_events(parse(body, ndjson=ndjson), now)
+def prepare(body: bytes, *, ndjson: bool, now: datetime, most: int | None = None) -> Prepared:
+    """Parses and checks one body. Raises InvalidInput for a body that is not JSON, TooLarge for more than `most` rows; a bad row is a
+    Rejection."""
+    return prepare_events(parse(body, ndjson=ndjson, most=most), now)
 
 
 def prepare_events(parsed: Parsed, now: datetime, wire_format: str = "native") -> Prepared:

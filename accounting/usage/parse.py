@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass, field
 
 import msgspec
 
-from accounting.errors import InvalidInput
+from accounting.errors import InvalidInput, TooLarge
 from accounting.usage.formats.evidence import shown as kind_of
 from accounting.usage.native import NativeEvent, normalise
 
@@ -59,19 +59,23 @@ class Parsed:
     rejected: list[Rejection] = field(default_factory=list)
 
 
-def parse(body: bytes, *, ndjson: bool) -> Parsed:
+def parse(body: bytes, *, ndjson: bool, most: int | None = None) -> Parsed:
     """Events of a JSON array, of one JSON object, or of JSON Lines.
 
-    Raises InvalidInput where the body as a whole is no JSON of these kinds; a bad row is a Rejection.
+    Raises InvalidInput where the body as a whole is no JSON of these kinds, TooLarge for more than `most` rows; a bad row is a Rejection.
     """
     rows = list(_lines(body)) if ndjson else None
+    _at_most(most, rows or ())
     joined = b"[" + b",".join(rows) + b"]" if rows is not None else body
     parsed = Parsed()
     try:
         events = _ALL.decode(joined)
     except _UNREADABLE:
-        _slowly(rows if rows is not None else _elements(body), parsed)
+        rows = _elements(body) if rows is None else rows
+        _at_most(most, rows)
+        _slowly(rows, parsed)
         return parsed
+    _at_most(most, events)
     # A line such as `{...},{...}` decodes inside the joined array: then lines and events no longer pair up.
     if rows is not None and len(rows) != len(events):
         _slowly(rows, parsed)
@@ -82,6 +86,11 @@ def parse(body: bytes, *, ndjson: bool) -> Parsed:
     if b"\\u0000" in body:
         _refuse_nul(parsed)
     return parsed
+
+
+def _at_most(most: int | None, rows: Sized) -> None:
+    if most is not None and len(rows) > most:
+        raise TooLarge(f"{len(rows)} rows, at most {most} are taken in one request: split the batch")
 
 
 def _lines(body: bytes) -> Iterator[bytes]:

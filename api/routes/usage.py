@@ -13,6 +13,7 @@ from accounting.ledger import revise as corrections
 from accounting.ledger.explain import explain
 from accounting.ledger.read import charge_of
 from accounting.usage.columns import Prepared, prepare
+from accounting.usage.items import MOST
 from api import body
 from api.body import SentBody
 from api.deps import AnalystKey, IngestKey, ServiceDep
@@ -39,7 +40,7 @@ async def post_events(request: Request, service: ServiceDep, principal: IngestKe
     """
 
     def parse(sent: SentBody, inflated: bytes) -> list[Prepared]:
-        return [prepare(inflated, ndjson=sent.ndjson, now=datetime.now(UTC))]
+        return [prepare(inflated, ndjson=sent.ndjson, now=datetime.now(UTC), most=MOST)]
 
     result = await ingest(request, service, principal, parse)
     return JSONResponse(result.to_json())

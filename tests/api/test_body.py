@@ -38,6 +38,13 @@ def test_whole_data_come_out_as_they_were(name: str, sent: bytes) -> None:
     assert inflate(sent, name, LIMIT) == PLAIN
 
 
+def test_many_members_are_too_much() -> None:
+    """After each of them the rest is copied: half a million in 10 MB would be looked at for minutes."""
+    with pytest.raises(TooLarge, match="1000 members of gzip"):
+        inflate(gzip.compress(b"") * 1_001, "gzip", LIMIT)
+    assert inflate(gzip.compress(b"") * 999 + gzip.compress(PLAIN), "gzip", LIMIT) == PLAIN
+
+
 @pytest.mark.parametrize("name", ["gzip", "zstd"])
 def test_one_byte_over_the_limit_is_too_much(name: str) -> None:
     sent = gzip.compress(PLAIN) if name == "gzip" else _zstd(PLAIN)

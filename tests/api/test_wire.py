@@ -175,6 +175,15 @@ def test_a_truncated_gzip_is_refused_whole(ingest: httpx.Client) -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
+def test_more_rows_than_one_request_may_hold_are_too_large(ingest: httpx.Client, kind: str) -> None:
+    """A row that is none would each have its refusal in the answer."""
+    rows = b"\n".join([b"0"] * 100_001) if kind.endswith("ndjson") else b"[" + b",".join([b"0"] * 100_001) + b"]"
+    answer = ingest.post("/v1/usage/events", content=rows, headers={"content-type": kind})
+    assert (answer.status_code, answer.json()["error"]) == (413, "TooLarge")
+    assert "100001 rows, at most 100000" in answer.json()["message"]
+
+
 def test_more_items_than_one_request_may_hold_are_too_large(ingest: httpx.Client) -> None:
     answer = ingest.post("/v1/usage/openai_chat", content=b"[" + b"{}," * 100_000 + b"{}]")
     assert (answer.status_code, answer.json()["error"]) == (413, "TooLarge")
