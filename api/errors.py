@@ -61,7 +61,13 @@ def problem(
     text = None if value is None else str(value)
     if text is not None and len(text) > _SHOWN:
         text = text[:_SHOWN] + "..."
-    return JSONResponse({"error": error, "field": field, "value": text, "message": message}, status, headers)
+    told = {"error": error, "field": field, "value": _encodable(text), "message": _encodable(message)}
+    return JSONResponse(told, status, headers)
+
+
+def _encodable(text: str | None) -> str | None:
+    """The text with halves of surrogate pairs spelled out: JSON may hold them, UTF-8 can't."""
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def install(app: FastAPI) -> None:

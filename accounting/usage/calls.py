@@ -109,6 +109,9 @@ def suspend(
 ) -> None:
     """Keeps a call that contradicts itself, with all that a replay needs; what can't be kept is rejected."""
     identity = event_id(call, context, rule)
+    if "\x00" in identity:
+        result.rejected.append(Rejection(index, readable(identity), "event_id", None, REASON))
+        return
     stated = {name: _first(getattr(context, name), getattr(call, name)) for name in _BOTH}
     try:
         whole = msgspec.convert(msgspec.to_builtins(structs.replace(context, **stated)), Context)

@@ -11,6 +11,7 @@ import msgspec
 from accounting.errors import InvalidInput, TooLarge
 from accounting.usage.formats.evidence import shown as kind_of
 from accounting.usage.native import NativeEvent, normalise
+from accounting.usage.storable import REASON, readable, unstorable
 
 _ALL = msgspec.json.Decoder(list[NativeEvent])
 _ONE = msgspec.json.Decoder(NativeEvent)
@@ -174,12 +175,11 @@ def _refuse_nul(parsed: Parsed) -> None:
     """PostgreSQL text holds every character but U+0000."""
     good: list[tuple[int, NativeEvent]] = []
     for index, event in zip(parsed.indexes, parsed.events, strict=True):
-        names = [name for name in event.__struct_fields__ if "\x00" in str(getattr(event, name))]
-        if names or b"\\u0000" in msgspec.json.encode(event):
-            name = next((n for n in names), "tags")
-            value = str(getattr(event, name)).replace("\x00", "\\u0000")
-            event_id = event.event_id.replace("\x00", "\\u0000")
-            parsed.rejected.append(Rejection(index, event_id, name, shown(value), "holds the character U+0000"))
+        name = unstorable(event)
+        if name is not None:
+            value = getattr(event, name)
+            text = shown(readable(value)) if isinstance(value, str) else None
+            parsed.rejected.append(Rejection(index, readable(event.event_id), name, text, REASON))
         else:
             good.append((index, event))
     parsed.indexes = [index for index, _ in good]

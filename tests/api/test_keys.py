@@ -44,6 +44,13 @@ def test_the_key_that_asks_can_not_end_itself(admin: httpx.Client, keys: dict[st
     assert admin.get("/v1/me").status_code == 200
 
 
+def test_a_half_of_a_surrogate_pair_is_refused_by_name_and_not_a_fault(admin: httpx.Client) -> None:
+    answer = admin.post(
+        "/v1/keys", content=b'{"scope": "viewer", "label": "\\ud800"}', headers={"Content-Type": "application/json"}
+    )
+    assert (answer.status_code, answer.json()["field"], answer.json()["value"]) == (400, "label", "\\ud800")
+
+
 def test_a_scope_there_is_not_is_named(admin: httpx.Client) -> None:
     answer = admin.post("/v1/keys", json={"scope": "root"})
     assert (answer.status_code, answer.json()["field"], answer.json()["value"]) == (400, "scope", "root")

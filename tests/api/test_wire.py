@@ -175,6 +175,24 @@ def test_a_truncated_gzip_is_refused_whole(ingest: httpx.Client) -> None:
     )
 
 
+def test_a_span_whose_id_can_not_be_stored_loses_no_other(ingest: httpx.Client) -> None:
+    """Its counts contradict each other too, so it would be kept for a replay."""
+    wrong = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.response.id": "a\x00",
+        "gen_ai.request.model": "gpt-4o",
+        "gen_ai.usage.input_tokens": 1,
+    }
+    wrong |= {
+        "gen_ai.provider.name": "openai",
+        "gen_ai.usage.cache_read.input_tokens": 5,
+        "gen_ai.usage.output_tokens": 1,
+    }
+    right = wrong | {"gen_ai.response.id": "right-span", "gen_ai.usage.cache_read.input_tokens": 0}
+    answer = ingest.post("/v1/traces", json=export(span(71, right), span(72, wrong)))
+    assert (answer.status_code, int(answer.json()["partialSuccess"]["rejectedSpans"])) == (200, 1)
+
+
 @pytest.mark.parametrize("kind", ["application/json", "application/x-ndjson"])
 def test_more_rows_than_one_request_may_hold_are_too_large(ingest: httpx.Client, kind: str) -> None:
     """A row that is none would each have its refusal in the answer."""

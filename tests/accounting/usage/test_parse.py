@@ -121,3 +121,11 @@ def test_times_are_utc_and_amounts_exact() -> None:
     kept = _only(event("a", occurred_at="2026-07-29T20:00:00-05:00", reported_cost_usd=1e-7))
     assert kept.occurred_at == datetime(2026, 7, 30, 1, tzinfo=UTC)
     assert kept.reported_cost_usd == Decimal("0.0000001")
+
+
+def test_six_characters_that_spell_an_escape_are_six_characters() -> None:
+    """A pattern of characters may hold them."""
+    spelled = event("e1", tags={"feature": "regex \\u0000-\\u001f"})
+    found = parse(json.dumps([spelled, event("e2", tags={"feature": "a\x00"})]).encode(), ndjson=False)
+    assert [one.event_id for one in found.events] == ["e1"]
+    assert [(one.event_id, one.field) for one in found.rejected] == [("e2", "tags")]
