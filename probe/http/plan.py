@@ -35,7 +35,7 @@ class Plan:
                 raise HttpProbeFailed(name, values, "numbers from 1 are expected")
         for rate in self.rates:
             if not 0 < rate < math.inf:
-                raise HttpProbeFailed("rate", rate, "a finite number of requests a second above 0 is expected")
+                raise HttpProbeFailed("rate", rate, "requests a second above 0 are expected, a finite number")
         if not 0 < self.duration < math.inf:
             raise HttpProbeFailed("duration", self.duration, "a finite number of seconds above 0 is expected")
         if self.output_tokens < 4:

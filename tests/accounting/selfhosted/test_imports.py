@@ -199,7 +199,10 @@ def test_a_longer_period_follows_the_scheduled_gpu_time_inside_it() -> None:
         Scheduled("chat", "b", None, 4, FIVE + HOUR_US, FIVE + 3 * half),
     ]
     hours, _ = spread([_cost(2, "3", start_us=FIVE + half)], scheduled)
-    assert [(hour.hour_us - FIVE, from_line(hour.amount)) for hour in hours] == [(0, Decimal(1)), (HOUR_US, Decimal(2))]
+    *paid, last = hours
+    assert [(hour.hour_us - FIVE, from_line(hour.amount)) for hour in paid] == [(0, Decimal(1)), (HOUR_US, Decimal(2))]
+    # Of 07:00 to 07:30 nothing is scheduled: what an earlier import gave that hour is not its any more.
+    assert (last.hour_us - FIVE, last.amount, last.empty) == (2 * HOUR_US, 0, True)
 
 
 def test_the_gpu_time_of_a_longer_period_is_the_schedules() -> None:
