@@ -28,6 +28,9 @@ DESCRIPTION = (
 GROUP_BY: tuple[str, ...] = ()
 FILTERS = ("pool", "model")
 NO_OFFER = "no seller's price of this model is known; name others with filter=model:SELLER/MODEL"
+ONE_PHASE = (
+    "a pool of {role} alone does a part of each request, and a tariff's price is of the whole: nothing is compared"
+)
 COLUMNS = (
     Column("row", "text", table=False),
     Column("billing_currency", "text"),
@@ -70,7 +73,8 @@ def make_or_buy_report(engine: Engine, context: TenantContext, query: ReportQuer
 
     bought_cost: the pool's requests at the tariff's (contracted) prices; bill: what the pool cost. full_per_million: the pool at R* all
     day. token_utilisation: tokens a day over the most of this mix that the pool serves a day at R*, as break_even_utilisation is (that
-    of `unit-costs` is of the bill). None: not known, or the tariff can't serve the requests. Section: sensitivity.
+    of `unit-costs` is of the bill). None: not known, the tariff can't serve the
+    requests, or the pool runs one phase of them (`role` prefill or decode). Section: sensitivity.
     """
     query.check_group_by(GROUP_BY)
     facts = pool_facts(engine, context, query)
@@ -94,7 +98,9 @@ def make_or_buy_report(engine: Engine, context: TenantContext, query: ReportQuer
 
 
 def _compared(one: PoolFacts, book: PriceBook, query: ReportQuery, changes: list[Row]) -> list[Row]:
-    """The pool's rows; its sensitivity is added to `changes`."""
+    """The pool's rows; its sensitivity is added to `changes`. A pool of one phase has a row with its bill, and no comparison."""
+    if one.settings.role != "mixed":
+        return [_row(one, None, None, ONE_PHASE.format(role=one.settings.role))]
     if one.workload is None:
         return [_row(one, None, None, "no request was charged")]
     named = dict(query.filters).get("model")

@@ -116,7 +116,7 @@ def attribute_steps(
         at = np.maximum(alive, 1.0)
         parts["extrapolated"] = curve.unmeasured(at, contexts / at)[steps.step].astype(np.float64)
     lines = _summed(parts, steps.request, hour[steps.step])
-    far = judge(requests, curve, pool.outside, pool.token_budget).extrapolated
+    far = judge(requests, curve, pool).extrapolated
     lines = replace(lines, extrapolated=lines.extrapolated | far[lines.row])
     lines = lines.take(by_log.reason[lines.row] != OUTSIDE)
     lines = lines if uses is None else spread(curve, lines, uses, len(requests))

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from accounting.errors import InvalidInput
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN, Bools, Ints
-from accounting.selfhosted.curve import Curve, Domain, Outside
+from accounting.selfhosted.curve import Curve, Domain
+from accounting.selfhosted.pool import Pool
 from accounting.selfhosted.reasons import (
     CACHED_UNKNOWN,
     CHARGED,
@@ -106,16 +107,13 @@ class Evidence:
     extrapolated: Bools
 
 
-def judge(requests: Requests, curve: Curve, outside: Outside, token_budget: int) -> Evidence:
-    """Reasons by request; the first that holds, in this order: evidence, times, cached tokens, range.
-
-    token_budget: tokens a step of the pool may compute; longer prompts come in chunks of it.
-    """
+def judge(requests: Requests, curve: Curve, pool: Pool) -> Evidence:
+    """Reasons by request; the first that holds, in this order: evidence, times, cached tokens, range."""
     first, end = requests.first_token_at, requests.completed_at
     no_first, no_end = first == NO_TIME, end == NO_TIME
     reason = np.full(len(requests), CHARGED, np.int8)
-    beyond = _beyond(requests, curve.domain, token_budget)
-    if outside == "refuse":
+    beyond = _beyond(requests, curve.domain, pool)
+    if pool.outside == "refuse":
         reason[beyond] = OUTSIDE
     reason[requests.cached_tokens == UNKNOWN] = CACHED_UNKNOWN
     reason[(no_first | no_end)] = TIMES_UNKNOWN
@@ -140,11 +138,15 @@ def prompts_measured(domain: Domain, new: Ints, cached: Ints, token_budget: int)
     return np.asarray(whole | chunked)
 
 
-def _beyond(requests: Requests, domain: Domain, token_budget: int) -> Bools:
-    """Contexts at the last step and prompts beyond what was measured; short contexts are inside a step's lines."""
+def _beyond(requests: Requests, domain: Domain, pool: Pool) -> Bools:
+    """What runs in the pool beyond what was measured: prompts, and contexts at the last decode step, which attends to all tokens but the
+    one that it gives out. Short contexts are inside a step's lines."""
+    grown = np.zeros(len(requests), np.int64) if pool.role == "prefill" else np.maximum(requests.output_tokens - 1, 0)
+    top = requests.context_tokens + grown
+    if pool.role == "decode":
+        return np.asarray(top > domain.context[1])
     cached = np.where(requests.cached_tokens == UNKNOWN, 0, requests.cached_tokens)
-    top = requests.context_tokens + requests.output_tokens
-    prompts = prompts_measured(domain, requests.context_tokens - cached, cached, token_budget)
+    prompts = prompts_measured(domain, requests.context_tokens - cached, cached, pool.token_budget)
     return np.asarray((top > domain.context[1]) | ~prompts)
 
 

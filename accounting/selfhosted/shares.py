@@ -102,7 +102,7 @@ def swept(
 
     A request that ran on an unknown replica makes the pool fluid: R divided by replicas, quality estimated.
     """
-    evidence = judge(requests, curve, pool.outside, pool.token_budget)
+    evidence = judge(requests, curve, pool)
     fluid = bool((requests.replica[evidence.ran] == UNKNOWN).any()) or bool((cells.replica == UNKNOWN).any())
     if fluid:
         cells = cells if bool((cells.replica == UNKNOWN).all()) else cells.as_fluid()

@@ -16,7 +16,7 @@ from accounting.selfhosted.grid import Grid
 from accounting.selfhosted.hour import settle_hour
 from accounting.selfhosted.pool import Cells, Pool
 from accounting.selfhosted.reasons import QUALITIES, REASONS
-from accounting.selfhosted.requests import Requests, prompts_measured
+from accounting.selfhosted.requests import Requests, judge, prompts_measured
 from accounting.selfhosted.shares import Attribution, attribute
 from tests.accounting.selfhosted.replay import HEADER, curve, log, pool_of, shares, whole
 from tests.accounting.selfhosted.simulator import H200_8B, Job, Replica
@@ -73,6 +73,39 @@ def test_a_context_beyond_the_curve_is_refused_or_flagged(outside: Any, reason: 
         curve(), replace(POOL, outside=outside), pair(context_tokens=[1_000, 200_000]), Cells.of_hours([0], 1)
     )
     assert (reasons(of)[1], int(of.extrapolated.sum())) == (reason, flags)
+
+
+@pytest.mark.parametrize(
+    ("role", "context", "output", "within"),
+    [
+        ("mixed", 4_000, 97, True),  # the last of 96 decode steps attends to 4,000 + 96 tokens
+        ("mixed", 4_000, 98, False),
+        ("decode", 4_000, 97, True),
+        ("decode", 4_000, 98, False),
+        ("prefill", 4_000, 2_000, True),  # no decode runs there
+        ("mixed", 4_096, 1, True),  # its one token is the prompt's
+        ("mixed", 4_096, 0, True),
+        ("prefill", 4_097, 1, False),
+    ],
+)
+def test_a_context_is_measured_up_to_what_the_last_step_of_the_pool_attends_to(
+    role: Any, context: int, output: int, within: bool
+) -> None:
+    """Contexts were measured up to 4,096; N output tokens are N - 1 decode steps, the last of them at context + N - 1."""
+    measured = replace(curve(), domain=Domain((1, 64), (1, 4_096)))
+    pool = replace(POOL, role=role, outside="refuse")
+    long = pair(context_tokens=[1_000, context], output_tokens=[101, output])
+    evidence = judge(long, measured, pool)
+    assert [REASONS[code] for code in evidence.reason] == ["charged", "charged" if within else "outside_measured_range"]
+    assert judge(long, measured, replace(pool, outside="flag")).extrapolated.tolist() == [False, not within]
+
+
+@pytest.mark.parametrize(("role", "within"), [("mixed", False), ("prefill", False), ("decode", True)])
+def test_a_prompt_beyond_the_curve_is_no_matter_of_a_pool_that_computes_none(role: Any, within: bool) -> None:
+    """Prompts were measured up to 1,024 new tokens in a step; of 2,000 the budget takes all at once."""
+    measured = replace(curve(), domain=Domain((1, 64), (1, 4_096), (16, 1_024), (0, 4_096)))
+    evidence = judge(pair(context_tokens=[1_000, 2_000]), measured, replace(POOL, role=role, outside="refuse"))
+    assert [REASONS[code] for code in evidence.reason] == ["charged", "charged" if within else "outside_measured_range"]
 
 
 @pytest.mark.parametrize(
