@@ -19,7 +19,7 @@ from probe.engine.interfaces import (
     StepRecord,
 )
 from probe.engine.kv.block_manager import BlockManager
-from probe.engine.kv.capacity import allocate_caches
+from probe.engine.kv.capacity import allocate_caches, row_bytes
 from probe.engine.kv.sequence import Sequence
 from probe.engine.models.model import Model
 from probe.engine.options import EngineConfig
@@ -54,7 +54,7 @@ class Engine:
         self.scheduler = Scheduler(config.scheduler, self.manager)
         self.runner = ModelRunner(model, self.manager, caches, forward)
         self.proposer, self.ledger = proposer, ledger
-        self.recorder = StepRecorder(self.runner, self.scheduler, caches[0].key.element_size())
+        self.recorder = StepRecorder(self.runner, self.scheduler, row_bytes(model, config))
         sample = sampler or SpeculativeSampler(config.seed)
         self.advancer = Advancer(self.scheduler, sample, model.config.eos_token_ids, self._forget)
         self._requests: set[str] = set()

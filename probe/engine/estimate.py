@@ -8,15 +8,18 @@ from probe.engine.models.shapes import expert_parameters, num_active_parameters
 
 
 class StepEstimator:
-    """Bytes: weights streamed once (without the input embedding unless it is tied, only the experts touched), keys and values read
-    and written. FLOPs: 2 a weight and token, and scores and values for each pair of tokens that see each other.
+    """Bytes: weights streamed once (without the input embedding unless it is tied, only the experts touched, the head only where a token
+    is drawn), keys and values read and written. FLOPs: 2 a weight and token, and scores and values for each pair of tokens that see each
+    other.
+
+    row_bytes: of a token in one layer's cache.
     """
 
-    def __init__(self, model: Model, kv_dtype_bytes: int) -> None:
+    def __init__(self, model: Model, row_bytes: int) -> None:
         config = model.config
         self.layers = [config.attention_spec(layer) for layer in range(config.num_hidden_layers)]
-        self.kv_dtype_bytes = kv_dtype_bytes
-        self.dense_bytes, self.expert_bytes = model.dense_bytes, model.expert_bytes
+        self.row_bytes = row_bytes
+        self.dense_bytes, self.head_bytes, self.expert_bytes = model.dense_bytes, model.head_bytes, model.expert_bytes
         self.moe_layers = sum(config.moe.layers) if config.moe else 0
         head = config.vocab_size * config.hidden_size
         self.head_flops = 2 * head
@@ -25,13 +28,14 @@ class StepEstimator:
         self.expert_parameters = expert_parameters(config)
 
     def bytes(self, requests: tuple[RequestStep, ...], experts_touched: float | None) -> int:
-        total = self.dense_bytes + round((experts_touched or 0.0) * self.moe_layers * self.expert_bytes)
+        draws = any(one.num_output_tokens for one in requests)
+        total = self.dense_bytes - (0 if draws else self.head_bytes)
+        total += round((experts_touched or 0.0) * self.moe_layers * self.expert_bytes)
         for spec in self.layers:
-            row = spec.bytes_per_token(self.kv_dtype_bytes)
             for one in requests:
                 context = one.num_past_tokens + one.num_new_tokens
                 seen = context if spec.window is None else min(context, spec.window + one.num_new_tokens - 1)
-                total += row * (seen + one.num_new_tokens)
+                total += self.row_bytes * (seen + one.num_new_tokens)
         return total
 
     def flops(self, requests: tuple[RequestStep, ...]) -> int:

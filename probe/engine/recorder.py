@@ -40,9 +40,9 @@ class Progress:
 
 
 class StepRecorder:
-    def __init__(self, runner: ModelRunner, scheduler: Scheduler, kv_dtype_bytes: int) -> None:
+    def __init__(self, runner: ModelRunner, scheduler: Scheduler, row_bytes: int) -> None:
         self.runner, self.scheduler = runner, scheduler
-        self.estimator = StepEstimator(runner.model, kv_dtype_bytes)
+        self.estimator = StepEstimator(runner.model, row_bytes)
         self.num_steps = 0
 
     def record(self, started: Started, model_ns: int, plan: Schedule, progress: Seq[Progress]) -> StepRecord | None:

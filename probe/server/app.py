@@ -84,9 +84,16 @@ class Generation:
                 raise ServerError(f"request {one.request_id}: {one.error}", status=500)
             self.usage.add(one)
             piece = choice.add(one)
-            if choice.stream.stopped and one.finish_reason is None and self._asked.params.n == 1:
-                self._loop.abort(one.request_id, "stop")
+            self._end_stopped(one.request_id)
             yield choice, piece, list(one.new_token_ids)
+
+    def _end_stopped(self, request_id: str) -> None:
+        """Stop strings are not the engine's: it is told once every output of a request has its end, and one has it by such a string."""
+        n = self._asked.params.n
+        first = self._ids.index(request_id) * n
+        outputs = self.choices[first : first + n]
+        if all(one.finish_reason for one in outputs) and any(one.stream.stopped for one in outputs):
+            self._loop.abort(request_id, "stop")
 
     def abort(self) -> None:
         for request_id in self._ids:

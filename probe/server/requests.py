@@ -37,7 +37,7 @@ class Asked:
 
 def asked_completion(body: CompletionRequest, text: Text | None, vocabulary: int) -> Asked:
     body.refuse_unsupported()
-    prompts = _prompts(body.prompt, text, vocabulary)
+    prompts = _prompts(body.prompt, text, vocabulary, special=body.add_special_tokens is not False)
     return _asked(body, prompts, text, COMPLETION_TOKENS if body.max_tokens is None else body.max_tokens, "max_tokens")
 
 
@@ -50,7 +50,7 @@ def asked_chat(body: ChatRequest, text: Text | None, vocabulary: int, max_model_
             "messages",
         )
     messages = [{"role": message.role, "content": _content(message.content)} for message in body.messages]
-    prompt = text.chat(messages)
+    prompt = text.chat(messages, add_special_tokens=body.add_special_tokens)
     _check_ids(prompt, vocabulary, "messages")
     field = "max_tokens" if body.max_completion_tokens is None else "max_completion_tokens"
     limit = body.max_tokens if body.max_completion_tokens is None else body.max_completion_tokens
@@ -93,8 +93,8 @@ def _asked(
     )
 
 
-def _prompts(prompt: Any, text: Text | None, vocabulary: int) -> list[list[int]]:
-    """A text, a list of texts, a list of ids or a list of lists of ids, as lists of ids."""
+def _prompts(prompt: Any, text: Text | None, vocabulary: int, *, special: bool) -> list[list[int]]:
+    """A text, a list of texts, a list of ids or a list of lists of ids, as lists of ids; `special`: texts get the tokenizer's own too."""
     several = prompt if isinstance(prompt, list) and prompt and not _is_id(prompt[0]) else [prompt]
     result = []
     for one in several:
@@ -103,7 +103,7 @@ def _prompts(prompt: Any, text: Text | None, vocabulary: int) -> list[list[int]]
                 raise ServerError(
                     f"prompt: {_short(one)} is text and the server has no tokenizer; give token ids", "prompt"
                 )
-            ids = text.encode(one)
+            ids = text.encode(one, add_special_tokens=special)
         elif isinstance(one, list) and all(_is_id(token) for token in one):
             ids = one
         else:

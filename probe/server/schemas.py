@@ -10,7 +10,6 @@ from probe.server.errors import ServerError, Unsupported
 
 # Fields that clients send although they ask for nothing with them: accepted at these values, refused at others.
 NEUTRAL: dict[str, tuple[Any, ...]] = {
-    "add_special_tokens": (True, False),
     "best_of": (1,),
     "echo": (False,),
     "frequency_penalty": (0,),
@@ -52,6 +51,10 @@ class _Common(BaseModel):
     stop: str | list[str] | None = Field(default=None, description="Needs a tokenizer.")
     stop_token_ids: list[int] | None = None
     ignore_eos: bool | None = Field(default=None, description="The model's end tokens end nothing; stop_token_ids do.")
+    add_special_tokens: bool | None = Field(
+        default=None,
+        description="Those that the tokenizer puts around a text; absent: around a prompt, and a chat that no template writes.",
+    )
     return_token_ids: bool | None = Field(
         default=None, description="Token ids beside the text; always without a tokenizer."
     )

@@ -28,24 +28,30 @@ class Text:
         self._tokenizer = Tokenizer.from_file(str(tokenizer_file))
         self._template = _template(tokenizer_file.parent)
 
-    def encode(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text).ids)
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """add_special_tokens: those that the tokenizer puts around a text, such as its first token."""
+        return list(self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
 
     def decode(self, token_ids: Seq[int]) -> str:
         return str(self._tokenizer.decode(list(token_ids)))
 
-    def chat(self, messages: list[dict[str, Any]]) -> list[int]:
-        """Token ids of a chat that the assistant is to continue."""
+    def chat(self, messages: list[dict[str, Any]], *, add_special_tokens: bool | None = None) -> list[int]:
+        """Token ids of a chat that the assistant is to continue.
+
+        add_special_tokens: as for a text; None: where there is no template, which writes its own.
+        """
+        special = self._template is None if add_special_tokens is None else add_special_tokens
+        return self.encode(self._rendered(messages), add_special_tokens=special)
+
+    def _rendered(self, messages: list[dict[str, Any]]) -> str:
         if self._template is None:
-            text = "".join(f"<|{message['role']}|>\n{message['content']}\n" for message in messages) + "<|assistant|>\n"
-            return self.encode(text)
+            return "".join(f"<|{message['role']}|>\n{message['content']}\n" for message in messages) + "<|assistant|>\n"
         from jinja2 import TemplateError  # noqa: PLC0415 (an optional library)
 
         try:
-            rendered = self._template.render(messages=messages, add_generation_prompt=True)
+            return str(self._template.render(messages=messages, add_generation_prompt=True))
         except TemplateError as refused:
             raise ServerError(f"messages: the chat template refuses them: {refused}", "messages") from refused
-        return list(self._tokenizer.encode(rendered, add_special_tokens=False).ids)
 
 
 def _check_tokenizer(file: Path) -> None:
@@ -81,7 +87,8 @@ def _template(folder: Path) -> Any:
     try:
         return environment.from_string(source)
     except TemplateError as wrong:
-        raise ProbeError(f"tokenizer: the chat template in {folder} can't be read: {wrong}") from wrong
+        file = own_file if own_file.exists() else config_file
+        raise ProbeError(f"tokenizer: the chat template in {file} can't be read: {wrong}") from wrong
 
 
 class TextStream:

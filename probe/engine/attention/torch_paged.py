@@ -175,8 +175,8 @@ def _prefill_plan(batch: BatchMetadata, group: GroupMetadata) -> calls.PrefillPl
 
 
 def _tables(batch: BatchMetadata, group: GroupMetadata, indices: list[int], lengths: list[int]) -> Tensor:
-    """[sequences, blocks] of the longest, filled up with 0, which also stands for blocks that the window has passed: a kernel may read
-    them, and gives them no weight."""
+    """[sequences, blocks] of the longest, filled up with 0, which also stands for blocks that the window has passed: a kernel reads
+    neither."""
     blocks = -(-max(lengths) // batch.block_size)
     tables = [group.block_tables[index][:blocks] for index in indices]
     return torch.tensor([[max(0, block) for block in table] + [0] * (blocks - len(table)) for table in tables])

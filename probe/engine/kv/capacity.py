@@ -23,12 +23,15 @@ def allocate_caches(model: Model, config: EngineConfig) -> tuple[int, list[Layer
     return blocks, [QuantisedLayerCache.allocate(spec, blocks, config.block_size, dtype, model.device) for _ in pages]
 
 
+def row_bytes(model: Model, config: EngineConfig) -> int:
+    """Bytes of a token in one layer, scales included."""
+    spec = model.config.attention_spec(0)
+    return spec.bytes_per_token(model.dtype.itemsize) if config.kv_cache_dtype == "auto" else bytes_per_token(spec)
+
+
 def block_bytes(model: Model, config: EngineConfig) -> int:
     """Bytes of a block: its tokens in all layers of a page."""
-    spec = model.config.attention_spec(0)
-    auto = config.kv_cache_dtype == "auto"
-    row = spec.bytes_per_token(model.dtype.itemsize) if auto else bytes_per_token(spec)
-    return row * config.block_size * len(model.groups[0].layers)
+    return row_bytes(model, config) * config.block_size * len(model.groups[0].layers)
 
 
 def kv_budget(model: Model, config: EngineConfig) -> int:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from probe.engine.linear.base import LinearError
+from probe.engine.linear.base import LinearError, bytes_of
 from probe.engine.linear.panels import fits
 from probe.engine.native import calls
 
 
 class HeadsLinear:
-    """weight [H, out, in], never quantised: MLA's up-projections, absorbed into queries and outputs."""
+    """weight [H, out, in], never quantised: MLA's up-projections, absorbed into queries and outputs.
+
+    Attributes: weight_bytes: bytes that one call reads.
+    """
 
     def __init__(self, weight: Tensor, name: str) -> None:
         self.name = name
         self.heads, self.out_features, self.in_features = weight.shape
+        self.weight_bytes = bytes_of(weight)
         self.dtype, self._kernel = weight.dtype, fits(weight[0])
         self._held = torch.cat([calls.panels(one) for one in weight]) if self._kernel else weight.transpose(1, 2)
 

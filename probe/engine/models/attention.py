@@ -72,6 +72,8 @@ class LatentAttention:
     """MLA with the key's and value's up-projections absorbed into query and output, so that the latent alone is cached and read.
 
     Source: DeepSeek-V2, arXiv:2405.04434, section 2.1.
+
+    Attributes: absorbed_bytes: of the up-projections, which no linear factory makes.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class LatentAttention:
         key_up, value_up = torch.split(up, [self.mla.qk_nope_head_dim, self.mla.v_head_dim], dim=1)
         self.key_up = HeadsLinear(key_up.transpose(1, 2), f"{prefix}.kv_b_proj")
         self.value_up = HeadsLinear(value_up, f"{prefix}.kv_b_proj")
+        self.absorbed_bytes = self.key_up.weight_bytes + self.value_up.weight_bytes
         self.out = made("o_proj", bias=bias)
 
     def _halves(self, weight: Tensor, heads: int) -> Tensor:

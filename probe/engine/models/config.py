@@ -73,6 +73,11 @@ class MoeConfig:
     swiglu_alpha: float = 1.702
     swiglu_limit: float = 7.0
 
+    @property
+    def scores_precisely(self) -> bool:
+        """DeepSeek scores experts in float32, the others in the type of their tokens."""
+        return self.n_shared_experts > 0 or self.correction_bias
+
 
 @dataclass(frozen=True)
 class ModelConfig:

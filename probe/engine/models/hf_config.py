@@ -62,6 +62,7 @@ def _whole(raw: Raw, field: str, default: int | None = None, least: int = 1) -> 
 
 
 def _base(raw: Raw) -> ModelConfig:
+    """What all architectures have; all layers see all."""
     heads, layers = _whole(raw, "num_attention_heads"), _whole(raw, "num_hidden_layers")
     hidden = _whole(raw, "hidden_size")
     kv_heads = _whole(raw, "num_key_value_heads", heads)
@@ -80,7 +81,7 @@ def _base(raw: Raw) -> ModelConfig:
         head_dim=_whole(raw, "head_dim", hidden // heads),
         intermediate_size=_whole(raw, "intermediate_size"),
         rope=_rope(raw),
-        windows=_windows(raw, layers),
+        windows=(None,) * layers,
         rms_norm_eps=float(raw.get("rms_norm_eps", 1e-6)),
         max_position_embeddings=_whole(raw, "max_position_embeddings", 8192),
         tie_word_embeddings=bool(raw.get("tie_word_embeddings", False)),
@@ -116,13 +117,12 @@ def _rope(raw: Raw) -> RopeConfig:
     return replace(rope, **numbers)
 
 
-def _windows(raw: Raw, layers: int) -> tuple[int | None, ...]:
-    window = raw.get("sliding_window")
-    if window is not None:
-        window = _whole(raw, "sliding_window")
-    types = raw.get("layer_types")
-    if types is None:
-        return (window if raw.get("use_sliding_window", True) else None,) * layers
+def _window(raw: Raw, default: int | None) -> int | None:
+    """Tokens that windowed layers see. A field that is null is not absent: its layers see all."""
+    return None if raw.get("sliding_window", default) is None else _whole(raw, "sliding_window", default)
+
+
+def _typed_windows(types: list[str], layers: int, window: int | None) -> tuple[int | None, ...]:
     if len(types) != layers:
         raise UnsupportedConfig("layer_types", len(types), f"not num_hidden_layers ({layers}) entries")
     unknown = set(types) - {"full_attention", "sliding_attention"}
@@ -133,26 +133,29 @@ def _windows(raw: Raw, layers: int) -> tuple[int | None, ...]:
     return tuple(window if kind == "sliding_attention" else None for kind in types)
 
 
-def _llama(raw: Raw) -> ModelConfig:
+def _mistral(raw: Raw, window: int | None = 4096) -> ModelConfig:
+    """window: where the file doesn't say. One for all layers, whatever else the file says of windows."""
     config = _base(raw)
-    return replace(config, windows=(None,) * config.num_hidden_layers)
-
-
-def _mistral(raw: Raw) -> ModelConfig:
-    return replace(_base(raw), attention_bias=False, mlp_bias=False)
+    windows = (_window(raw, window),) * config.num_hidden_layers
+    return replace(config, windows=windows, attention_bias=False, mlp_bias=False)
 
 
 def _qwen3(raw: Raw) -> ModelConfig:
-    config = replace(_base({"use_sliding_window": False, **raw}), qk_norm=True)
-    first = raw.get("max_window_layers")
-    if raw.get("use_sliding_window") and raw.get("layer_types") is None and first is not None:
-        windows = tuple(w if layer >= first else None for layer, w in enumerate(config.windows))
-        config = replace(config, windows=windows)
-    return config
+    config, window, types = _base(raw), _qwen3_window(raw), raw.get("layer_types")
+    layers, first = config.num_hidden_layers, _whole(raw, "max_window_layers", 28, least=0)
+    if types is None:
+        types = [
+            "full_attention" if window is None or layer < first else "sliding_attention" for layer in range(layers)
+        ]
+    return replace(config, qk_norm=True, windows=_typed_windows(types, layers, window))
+
+
+def _qwen3_window(raw: Raw) -> int | None:
+    return _window(raw, 4096) if raw.get("use_sliding_window", False) else None
 
 
 def _mixtral(raw: Raw) -> ModelConfig:
-    config = _mistral(raw)
+    config = _mistral(raw, window=None)
     every = (True,) * config.num_hidden_layers
     experts, chosen = _whole(raw, "num_local_experts", 8), _experts_per_token(raw, "num_local_experts", 8)
     return replace(config, moe=MoeConfig(experts, chosen, config.intermediate_size, every))
@@ -167,7 +170,7 @@ def _experts_per_token(raw: Raw, field: str, default: int | None = None) -> int:
 
 def _qwen3_moe(raw: Raw) -> ModelConfig:
     field = "num_experts" if "num_experts" in raw else "num_local_experts"
-    config = _qwen3(raw)
+    config = _base(raw)
     dense, every = raw.get("mlp_only_layers") or [], _whole(raw, "decoder_sparse_step", 1)
     layers = tuple(i not in dense and (i + 1) % every == 0 for i in range(config.num_hidden_layers))
     moe = MoeConfig(
@@ -177,13 +180,15 @@ def _qwen3_moe(raw: Raw) -> ModelConfig:
         layers,
         norm_topk_prob=bool(raw.get("norm_topk_prob", False)),
     )
-    return replace(config, moe=moe)
+    return replace(config, qk_norm=True, windows=(_qwen3_window(raw),) * config.num_hidden_layers, moe=moe)
 
 
 def _gpt_oss(raw: Raw) -> ModelConfig:
-    layers = _whole(raw, "num_hidden_layers")
-    alternating = ["full_attention" if i % 2 else "sliding_attention" for i in range(layers)]
-    config = _base({"layer_types": alternating, "attention_bias": True, **raw})
+    config = _base({"attention_bias": True, **raw})
+    layers, types = config.num_hidden_layers, raw.get("layer_types")
+    if types is None:
+        types = ["full_attention" if i % 2 else "sliding_attention" for i in range(layers)]
+    windows = _typed_windows(types, layers, _window(raw, 128))
     moe = MoeConfig(
         _whole(raw, "num_local_experts"),
         _experts_per_token(raw, "num_local_experts"),
@@ -194,7 +199,7 @@ def _gpt_oss(raw: Raw) -> ModelConfig:
         swiglu_alpha=float(raw.get("swiglu_alpha", 1.702)),
         swiglu_limit=float(raw.get("swiglu_limit", 7.0)),
     )
-    return replace(config, has_sinks=True, moe=moe)
+    return replace(config, windows=windows, has_sinks=True, moe=moe)
 
 
 def _deepseek(raw: Raw, *, version: int) -> ModelConfig:
@@ -212,7 +217,7 @@ def _deepseek(raw: Raw, *, version: int) -> ModelConfig:
         None if raw.get("q_lora_rank") is None else _whole(raw, "q_lora_rank"),
         *(_whole(raw, name) for name in ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")),
     )
-    config = _base({**raw, "head_dim": mla.qk_head_dim, "sliding_window": None})
+    config = _base({**raw, "head_dim": mla.qk_head_dim})
     dense = _whole(raw, "first_k_dense_replace", 0, least=0)
     grouped = version == 3 or method == "group_limited_greedy"
     moe = MoeConfig(
@@ -236,7 +241,7 @@ def _deepseek(raw: Raw, *, version: int) -> ModelConfig:
 
 
 _ARCHITECTURES: dict[str, Callable[[Raw], ModelConfig]] = {
-    "llama": _llama,
+    "llama": _base,
     "mistral": _mistral,
     "qwen3": _qwen3,
     "mixtral": _mixtral,

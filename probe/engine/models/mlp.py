@@ -34,10 +34,8 @@ class Moe:
         self.moe: MoeConfig = config.moe
         router = f"{prefix}.router" if self.moe.fused_bias else f"{prefix}.gate"
         weight, bias = weights.get(f"{router}.weight"), weights.get(f"{router}.bias") if self.moe.fused_bias else None
-        # DeepSeek scores in float32, the others in the type of their tokens.
-        precise = self.moe.n_shared_experts > 0 or self.moe.correction_bias
-        self.router = make_linear(weight.float() if precise else weight, bias, router)
-        self.router_dtype = torch.float32 if precise else weight.dtype
+        self.router = make_linear(weight.float() if self.moe.scores_precisely else weight, bias, router)
+        self.router_dtype = torch.float32 if self.moe.scores_precisely else weight.dtype
         self.correction = (
             weights.get(f"{prefix}.gate.e_score_correction_bias").float() if self.moe.correction_bias else None
         )

@@ -50,7 +50,8 @@ class Model:
     Attributes:
         groups: layers that share block tables; a layer's place is (group, tensor pair of the page).
         dtype, device: of weights and activations.
-        dense_bytes: bytes of all linear weights that every step reads; expert_bytes: of one routed expert of one layer.
+        dense_bytes: bytes of all linear weights but routed experts; head_bytes: of them the head's, which a step reads only if it
+            draws a token; expert_bytes: of one routed expert of one layer.
     """
 
     def __init__(
@@ -64,12 +65,15 @@ class Model:
         device: str | torch.device = "cpu",
         max_model_len: int | None = None,
     ) -> None:
-        self.dense_bytes = self.expert_bytes = 0
+        self.dense_bytes = self.expert_bytes = self.head_bytes = 0
         self.config, self.dtype, self.device, self.backend = config, dtype, torch.device(device), backend
         self.groups = kv_groups(config.windows)
         self.places = {layer: (g, page) for g, one in enumerate(self.groups) for page, layer in enumerate(one.layers)}
         make_linear = self._measured(make_linear)
         self.layers = [DecoderLayer(config, i, weights, make_linear, backend) for i in range(config.num_hidden_layers)]
+        for layer in self.layers:
+            if isinstance(layer.attention, LatentAttention):
+                self.dense_bytes += layer.attention.absorbed_bytes
         self.embedding = weights.get("model.embed_tokens.weight")
         self.norm = weights.get("model.norm.weight")
         head = self.embedding if config.tie_word_embeddings else weights.get("lm_head.weight")
@@ -86,6 +90,7 @@ class Model:
             expert = re.search(r"layers\.(\d+)\.mlp\.experts\.(\d+)\.", name)
             if expert is None:
                 self.dense_bytes += size
+                self.head_bytes += size if name == "lm_head" else 0
             elif self.config.moe and int(expert[1]) == self.config.moe.layers.index(True) and expert[2] == "0":
                 self.expert_bytes += size
             return linear

@@ -70,12 +70,20 @@ class SafetensorsWeights:
     def get(self, name: str) -> Tensor:
         """Raises WeightError naming the tensor.
 
-        What corrects the choice of experts keeps its precision, as in the reference: rounded, it would choose others.
+        What chooses among experts keeps its precision where the reference keeps it: rounded, it would choose others.
         """
         found = self._read(name) if name in self._file_of else self._stack(name)
         if tuple(found.shape) != self.shapes[name]:
             raise WeightError(f"{name}: shape {tuple(found.shape)}, the configuration says {self.shapes[name]}")
-        return found.to(self.device, torch.float32 if name.endswith(".e_score_correction_bias") else self.dtype)
+        return found.to(self.device, torch.float32 if self._chooses_precisely(name) else self.dtype)
+
+    def _chooses_precisely(self, name: str) -> bool:
+        moe = self.config.moe
+        return (
+            moe is not None
+            and moe.scores_precisely
+            and name.endswith((".gate.weight", ".gate.e_score_correction_bias"))
+        )
 
     def _read(self, name: str) -> Tensor:
         if name not in self._file_of:

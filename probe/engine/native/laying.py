@@ -29,15 +29,18 @@ LIST = 8 * COLUMNS
 
 
 @jit
-def find(table: Any, block: Any, slot: Any, key: Any, last: Any, to: Any) -> None:
-    """Bytes from the first slot to `key` and the fifteen behind it; from `last` on, those of the one before it."""
-    if block % COLUMNS == 0:
+def find(table: Any, block: Any, slot: Any, key: Any, first: Any, last: Any, to: Any) -> None:
+    """Bytes from the first slot to `key` and the fifteen behind it; before `first` those of it, from `last` on those of the one before it.
+
+    Keys outside [first, last) have a weight, if a tiny one, and in their slots may be another's numbers, or none.
+    """
+    if block % COLUMNS == 0 and key >= first:
         place = (get_i64(table + 8 * (key // block)) * block + key % block) * slot
         for i in range(COLUMNS):
             put_i64(to + 8 * i, place + min(i, last - 1 - key) * slot)
         return
     for i in range(COLUMNS):
-        one = min(key + i, last - 1)
+        one = min(max(key + i, first), last - 1)
         put_i64(to + 8 * i, (get_i64(table + 8 * (one // block)) * block + one % block) * slot)
 
 

@@ -32,11 +32,12 @@ def _lay(n: Any, sequence: Any, head: Any, number: Any, places: Any) -> None:
     """Sixteen keys and values of one head."""
     fact, size = n[16] + 8 * FACTS * sequence, 2 * n[9]
     table, low = n[14] + 8 * n[15] * sequence, get_i64(fact + 24)
-    end = get_i64(fact + 8) + get_i64(fact + 16)
+    past = get_i64(fact + 16)
+    seen, end = max(0, past - n[13] + 1), get_i64(fact + 8) + past
     column = _column(end - low)
     panels = n[18] + get_i64(fact + 32) + column * (n[9] + n[10]) * head
     first = COLUMNS * number
-    find(table, n[11], n[5], low + first, end, places)
+    find(table, n[11], n[5], low + first, seen, end, places)
     lay_keys(places, n[3] + head * n[6], size, panels + first * size)
     lay_values(places, n[4] + head * n[6], 2 * n[10], panels + column * n[9] + first // 2 * BYTES, column * COLUMNS)
 

@@ -205,15 +205,27 @@ def test_a_chat_is_answered_whole_and_in_a_stream(texts: httpx.Client) -> None:
     assert "".join(chunk["choices"][0]["delta"]["content"] for chunk in chunks) == message["content"]
 
 
-def test_a_stop_string_ends_a_text_before_it(texts: httpx.Client) -> None:
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_stop_string_ends_a_text_before_it(texts: httpx.Client, n: int) -> None:
+    """In the engine too, as soon as the last of a prompt's outputs has ended; 90 tokens would be the limit."""
+
+    def finished(reason: str) -> float:
+        labels = f'engine="0",finished_reason="{reason}",model_name="tiny"'
+        lines = texts.get("/metrics").text.splitlines()
+        return sum(
+            float(line.rsplit(" ", 1)[1])
+            for line in lines
+            if line.startswith(f"vllm:request_success_total{{{labels}}}")
+        )
+
     text = complete(texts, "hello", max_tokens=20)["choices"][0]["text"]
-    stop = text[3:5]
-    [choice] = complete(texts, "hello", max_tokens=20, stop=stop)["choices"]
-    assert choice["finish_reason"] == "stop"
-    assert choice["text"] == text[: text.index(stop)]
-    stopped = 'vllm:request_success_total{engine="0",finished_reason="stop",model_name="tiny"}'
-    until(lambda: f"{stopped} 1.0" in texts.get("/metrics").text)
-    assert 'finished_reason="abort"' not in texts.get("/metrics").text
+    stop, before = text[3:5], [finished(reason) for reason in ("stop", "length", "abort")]
+    choices = complete(texts, "hello", max_tokens=90, stop=stop, n=n)["choices"]
+    assert [choice["finish_reason"] for choice in choices] == ["stop"] * n
+    assert [choice["text"] for choice in choices] == [text[: text.index(stop)]] * n
+    until(lambda: metric(texts, "vllm:num_requests_running") == 0)
+    until(lambda: sum(finished(reason) for reason in ("stop", "length", "abort")) == sum(before) + n)
+    assert [finished(reason) for reason in ("stop", "length", "abort")] == [before[0] + n, *before[1:]]
 
 
 def test_metrics_count_in_vllms_names(client: httpx.Client) -> None:

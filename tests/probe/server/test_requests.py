@@ -49,6 +49,26 @@ def test_texts_are_encoded(tokenizer_file: Path) -> None:
     assert completion(text, prompt=["ab", "c"]).prompts == [text.encode("ab"), text.encode("c")]
 
 
+def test_special_tokens_are_put_around_texts_and_not_around_what_a_template_wrote(
+    tokenizer_file: Path, tmp_path: Path
+) -> None:
+    """As vLLM has it, unless the body says otherwise."""
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer.from_file(str(tokenizer_file))
+    made.post_processor = tokenizers.processors.TemplateProcessing(single="! $A", special_tokens=[("!", 0)])
+    made.save(str(tmp_path / "tokenizer.json"))
+    text, plain = Text(tmp_path / "tokenizer.json"), Text(tokenizer_file).encode("Hi")
+    for given, wanted in ((None, [0, *plain]), (True, [0, *plain]), (False, plain)):
+        assert completion(text, prompt="Hi", add_special_tokens=given).prompts == [wanted]
+    laid_out = Text(tokenizer_file).chat([{"role": "user", "content": "Hi"}])
+    for given, wanted in ((None, [0, *laid_out]), (True, [0, *laid_out]), (False, laid_out)):
+        assert chat(text, add_special_tokens=given).prompts == [wanted]
+    (tmp_path / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    text = Text(tmp_path / "tokenizer.json")
+    for given, wanted in ((None, plain), (True, [0, *plain]), (False, plain)):
+        assert chat(text, add_special_tokens=given).prompts == [wanted]
+
+
 def test_labels_and_neutral_values_change_nothing() -> None:
     asked = completion(user="u", logprobs=None, best_of=1, presence_penalty=0.0, repetition_penalty=1.0, top_k=-1)
     assert asked == completion()

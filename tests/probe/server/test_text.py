@@ -85,8 +85,11 @@ def test_a_template_may_ask_for_the_day_and_break_a_loop(tokenizer_file: Path, t
 
 def test_a_template_that_can_not_be_read_is_named(tokenizer_file: Path, tmp_path: Path) -> None:
     shutil.copy(tokenizer_file, tmp_path / "tokenizer.json")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{% for %}"}))
+    with pytest.raises(ProbeError, match=r"the chat template in .*tokenizer_config\.json can't be read"):
+        Text(tmp_path / "tokenizer.json")
     (tmp_path / "chat_template.jinja").write_text("{% for %}")
-    with pytest.raises(ProbeError, match=r"the chat template in .* can't be read"):
+    with pytest.raises(ProbeError, match=r"the chat template in .*chat_template\.jinja can't be read"):
         Text(tmp_path / "tokenizer.json")
 
 

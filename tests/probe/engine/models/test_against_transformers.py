@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
@@ -19,6 +21,31 @@ def test_fp32_logits_equal_within_1e_4(name: str) -> None:
     got = whole_prompt_logits(ours(SMALL[name]), PROMPT)
     wanted = reference_logits(theirs(SMALL[name]), PROMPT)
     assert wanted.std() > 0.3  # logits that could tell models apart
+    torch.testing.assert_close(got, wanted, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("qwen3", {"use_sliding_window": True, "sliding_window": 9, "max_window_layers": 1}),
+        ("qwen3", {"use_sliding_window": True, "sliding_window": 9}),
+        (
+            "qwen3",
+            {"use_sliding_window": True, "sliding_window": 9, "layer_types": ["sliding_attention", "full_attention"]},
+        ),
+        ("qwen3_moe", {"use_sliding_window": True, "sliding_window": 9, "max_window_layers": 2}),
+        ("qwen3_moe", {"use_sliding_window": True, "sliding_window": 9, "layer_types": ["full_attention"] * 3}),
+        ("qwen3_moe", {"sliding_window": 9}),
+        ("mistral", {"use_sliding_window": False}),
+        ("mistral", {"layer_types": ["full_attention", "sliding_attention"]}),
+        ("mixtral", {"sliding_window": 9, "use_sliding_window": False}),
+        ("gpt_oss", {"layer_types": None}),
+        ("gpt_oss", {"layer_types": ["full_attention", "sliding_attention"]}),
+    ],
+)
+def test_windows_are_read_as_transformers_reads_them(name: str, change: dict[str, Any]) -> None:
+    raw = {**SMALL[name], **change}
+    got, wanted = whole_prompt_logits(ours(raw), PROMPT), reference_logits(theirs(raw), PROMPT)
     torch.testing.assert_close(got, wanted, atol=1e-4, rtol=0)
 
 

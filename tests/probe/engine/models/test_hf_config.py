@@ -27,9 +27,6 @@ from tests.probe.engine.models.small import SMALL
         ({"quantization_config": {"quant_method": "mxfp4"}}, "quantization_config"),
         ({"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
         ({"pretraining_tp": 2}, "pretraining_tp"),
-        ({"layer_types": ["full_attention"]}, "layer_types"),
-        ({"layer_types": ["full_attention", "chunked_attention"]}, "layer_types"),
-        ({"layer_types": ["full_attention", "sliding_attention"]}, "sliding_window"),
     ],
 )
 def test_an_unsupported_field_is_named(change: dict[str, Any], field: str) -> None:
@@ -48,9 +45,16 @@ def test_an_unsupported_field_is_named(change: dict[str, Any], field: str) -> No
         ("deepseek_v2", {"moe_layer_freq": 2}, "moe_layer_freq"),
         ("mixtral", {"num_experts_per_tok": 5}, "num_experts_per_tok"),
         ("deepseek_v2", {"kv_lora_rank": None}, "kv_lora_rank"),
+        ("qwen3", {"layer_types": ["full_attention"]}, "layer_types"),
+        ("qwen3", {"layer_types": ["full_attention", "chunked_attention"]}, "layer_types"),
+        ("qwen3", {"layer_types": ["full_attention", "sliding_attention"]}, "sliding_window"),
+        ("gpt_oss", {"sliding_window": None}, "sliding_window"),
+        ("mistral", {"sliding_window": 0}, "sliding_window"),
     ],
 )
-def test_an_unsupported_field_of_experts_or_latents_is_named(name: str, change: dict[str, Any], field: str) -> None:
+def test_an_unsupported_field_of_experts_latents_or_windows_is_named(
+    name: str, change: dict[str, Any], field: str
+) -> None:
     with pytest.raises(UnsupportedConfig) as refused:
         parse_config({**SMALL[name], **change})
     assert refused.value.field == field
@@ -68,6 +72,17 @@ def test_windows_alternate_where_the_architecture_says_so() -> None:
     assert parse_config({**SMALL["gpt_oss"], "num_hidden_layers": 4}).windows == (9, None, 9, None)
     assert parse_config(SMALL["mistral"]).windows == (9, 9)
     assert parse_config({**SMALL["qwen3"], "sliding_window": 9}).windows == (None, None)
+
+
+def test_a_window_that_is_absent_is_the_architectures_own_and_null_is_none() -> None:
+    """transformers' defaults; of Qwen3's layers the first 28 see all."""
+    bare = {name: {k: v for k, v in SMALL[name].items() if k != "sliding_window"} for name in SMALL}
+    assert parse_config(bare["mistral"]).windows == (4096, 4096)
+    assert parse_config({**SMALL["mistral"], "sliding_window": None}).windows == (None, None)
+    assert parse_config(bare["mixtral"]).windows == (None, None)
+    assert parse_config(bare["gpt_oss"]).windows == (128, None)
+    windowed = {**bare["qwen3"], "use_sliding_window": True, "num_hidden_layers": 30}
+    assert parse_config(windowed).windows == (None,) * 28 + (4096, 4096)
 
 
 def test_old_and_new_forms_of_rotary_settings_are_one() -> None:

@@ -238,24 +238,49 @@ def test_what_lies_behind_a_sequence_is_not_read(new: int, size: int) -> None:
     assert not paged.attend(drawn(new, spec.num_heads, 64, seed=8), cache, group, spec, None).isnan().any()
 
 
+@pytest.mark.parametrize("size", [4, 7, 16])
+@pytest.mark.parametrize("new", [1, 5, 70])
+def test_what_a_window_has_passed_is_not_read(new: int, size: int) -> None:
+    """Its blocks are another's by now; here they, and its slots of the first block still held, hold no numbers."""
+    spec, past = AttentionSpec(4, 1, 32, 32, 0.2, window=21), 140
+    first, length = past - 21 + 1, past + new
+    table = [-1] * (first // size) + list(range(1, 1 + -(-length // size) - first // size))
+    cache = LayerCache.allocate(spec, 1 + len(table), size, torch.bfloat16, torch.device("cpu"))
+    keys, values = cache.slots()
+    slots = torch.tensor([table[i // size] * size + i % size for i in range(first, length)])
+    for each, seed in ((keys, 6), (values, 7)):
+        each.fill_(float("nan"))
+        each[slots] = drawn(length - first, *each.shape[1:], seed=seed)
+    group = GroupMetadata(21, [table], torch.zeros(new, dtype=torch.long))
+    batch = BatchMetadata([new], [past], size, torch.zeros(new, dtype=torch.long), [group], num_blocks=1 + len(table))
+    query, dense, paged = drawn(new, 4, 32, seed=8), DenseAttention(), TorchPagedAttention(torch.bfloat16)
+    paged.plan(batch)
+    got = paged.attend(query, cache, group, spec, None).float()
+    for each in (keys, values):
+        each[each.isnan()] = 0
+    dense.plan(batch)
+    assert "all" not in vars(group.plan), "torch attended"
+    torch.testing.assert_close(got, dense.attend(query, cache, group, spec, None).float(), rtol=2.0**-6, atol=4e-3)
+
+
 @pytest.mark.parametrize(
-    ("window", "size", "length"), [(32, 16, 67), (64, 16, 129), (None, 3, 48), (None, 5, 64), (48, 7, 60)]
+    ("window", "size", "length"), [(32, 16, 67), (64, 16, 129), (None, 3, 48), (None, 5, 48), (48, 7, 61)]
 )
 def test_no_probability_is_read_behind_the_scores(window: int | None, size: int, length: int) -> None:
-    """Keys are a multiple of 16 and the last block holds an odd number of them: the last pair's second is none of them. What stands in the
-    room for scores is from another step, here no number."""
+    """Keys are a multiple of 16 and the last block holds an odd number of them: the last pair's second is none of them. Behind the
+    probabilities stand what is left of the scores; each is 1 + 255 / 2^16, whose second half is bf16's infinity."""
     spec = AttentionSpec(4, 1, 32, 32, 0.2, window=window)
     table = list(range(-(-length // size)))
     cache = LayerCache.allocate(spec, len(table), size, torch.bfloat16, torch.device("cpu"))
-    cache.key.copy_(drawn(*cache.key.shape, seed=6))
+    cache.key[..., 0], cache.key[..., 1] = 1, 255 * 2.0**-16
     cache.value.copy_(drawn(*cache.value.shape, seed=7))
     group = GroupMetadata(window, [table], torch.tensor([length - 1]))
     batch = BatchMetadata([1], [length - 1], size, torch.tensor([length - 1]), [group], num_blocks=len(table))
-    query, dense, paged = drawn(1, 4, 32, seed=8), DenseAttention(), TorchPagedAttention(torch.bfloat16)
+    query, dense, paged = torch.zeros(1, 4, 32).bfloat16(), DenseAttention(), TorchPagedAttention(torch.bfloat16)
+    query[..., :2] = 1
     dense.plan(batch)
     wanted = dense.attend(query, cache, group, spec, None).float()
     paged.plan(batch)
-    pool.scratch(4 * (4 * length + 128)).fill_(255)
     got = paged.attend(query, cache, group, spec, None).float()
     assert "all" not in vars(group.plan), "torch attended"
     torch.testing.assert_close(got, wanted, rtol=2.0**-6, atol=4e-3)
