@@ -11,7 +11,7 @@ import click
 from probe.curve.compare import common_points, differing, rows_of, warnings_of
 from probe.curve.curve import CurveDocument
 from probe.curve.errors import CurveRefused
-from probe.curve.operating import achievable_batch, best_batch
+from probe.curve.operating import achievable_batch, best_batch, unmeasured
 from probe.curve.printing import print_beside, print_errors, print_notes, print_ratios, print_rows, print_setup
 from probe.curve.remote import fetched, listed
 from probe.curve.schema import ResultFile, dump_result, json_schema, read_result
@@ -154,8 +154,7 @@ def show(
     if context is not None:
         best, room = best_batch(document, context, ttft, itl), achievable_batch(document, context)
         fits = "cache not stated" if room is None else f"{room} fit the cache"
-        low, high = document.file["domain"]["context"]
-        beyond = "" if low <= context <= high else "  extrapolated"
+        beyond = "  extrapolated" if unmeasured(document, context, best, ttft) else ""
         click.echo(f"best batch at {context}: {'none holds the targets' if best is None else best} ({fits}){beyond}")
     print_notes(result)
     _write_html([(result, document)], html, gpu_price)

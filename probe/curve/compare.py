@@ -17,7 +17,7 @@ class Row:
 
     step, ttft: seconds; ttft None where the form can't say. throughput: output tokens a second of the batch.
     dollars: per million output tokens of full batches, at the price given; None without a price, and for a floor.
-    extrapolated: beyond what was measured.
+    extrapolated: beyond what was measured; ttft_extrapolated: so long a prompt was not, whatever the step.
     """
 
     batch: float
@@ -27,6 +27,7 @@ class Row:
     ttft: float | None
     dollars: float | None
     extrapolated: bool
+    ttft_extrapolated: bool = False
 
 
 def rows_of(curve: CurveDocument, points: list[tuple[float, int]], gpu_hour: float | None, gpus: int = 1) -> list[Row]:
@@ -37,8 +38,9 @@ def rows_of(curve: CurveDocument, points: list[tuple[float, int]], gpu_hour: flo
     for index, (b, s) in enumerate(points):
         first, pace = float(found.ttft[index]), float(found.throughput[index])
         dollars = per_million(gpu_hour, gpus, pace) if gpu_hour is not None and not curve.floor else None
-        beyond = bool(found.extrapolated[index])
-        rows.append(Row(b, s, float(found.step[index]), pace, None if np.isnan(first) else first, dollars, beyond))
+        beyond, far = bool(found.extrapolated[index]), bool(found.ttft_extrapolated[index])
+        ttft = None if np.isnan(first) else first
+        rows.append(Row(b, s, float(found.step[index]), pace, ttft, dollars, beyond, far))
     return rows
 
 

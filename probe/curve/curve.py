@@ -28,12 +28,14 @@ class Answer:
     throughput: output tokens a second of the whole batch.
     ttft: seconds to the first token beside batch - 1 decoding sequences, without queueing; NaN where the form can't say.
     extrapolated: beyond the measured range, or where a table has a batch that no run had at that context.
+    ttft_extrapolated: a prompt that long was not measured: beside `extrapolated`, of the ttft alone, as no decode step rests on it.
     """
 
     step: Floats
     throughput: Floats
     ttft: Floats
     extrapolated: np.ndarray
+    ttft_extrapolated: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,8 @@ class CurveDocument:
         return bool(self.file.get("floor"))
 
     def answer(self, batch: Any, context: Any, outside: Outside = "refuse", token_budget: int | None = None) -> Answer:
-        """Step, throughput and first token. Raises CurveRefused outside the measured range, or flags it, and where no step is finite."""
+        """Step, throughput and first token. Raises CurveRefused outside the measured range, or flags it, and where no step is finite.
+        Prompts beyond those measured are flagged either way: whoever asks for steps alone is not refused for them."""
         with np.errstate(over="ignore", invalid="ignore"):
             found = self._answer(batch, context, outside, token_budget)
         for name in ("step", "throughput", "ttft"):
@@ -111,12 +114,13 @@ class CurveDocument:
             beyond = beyond | self._unmeasured(self.steps, b, s, outside)
             step = self.steps.at(b, s)
             first = np.full_like(step, np.nan) if self.first_token is None else self.first_token.at(b, s)
-            return Answer(step, b / step, first, beyond)
+            return Answer(step, b / step, first, beyond, np.zeros_like(beyond))
         zero = np.zeros_like(b)
         step = self.terms.seconds(b, b * s, zero, b)
         if self.residual is not None:
             step = step * self.residual.at(b, s)
-        return Answer(step, b / step, self._ttft(self.terms, b, s, token_budget), beyond)
+        far = ~self._prompts_measured(b, s, token_budget)
+        return Answer(step, b / step, self._ttft(self.terms, b, s, token_budget), beyond, far)
 
     def measured_batches(self, context: float) -> tuple[float, float]:
         """Smallest and largest batch measured; of a table at that context, where no batch was if the first is above the second."""
@@ -136,8 +140,17 @@ class CurveDocument:
             )
         return np.asarray(hole)
 
+    def _prompts_measured(self, b: Floats, s: Floats, token_budget: int | None) -> np.ndarray:
+        """Which prompts of s tokens are within those measured, in one step or else in chunks, each with what the earlier ones cached; an
+        axis that was not swept rules nothing out. Accounting's rule for the prompts that it bills."""
+        bounds = (self.file["domain"].get(axis) for axis in ("prefill_new", "prefill_cached"))
+        most, found = (np.inf if one is None else float(one[1]) for one in bounds)
+        chunk = _chunk(b, s, token_budget)
+        chunks = np.ceil(s / chunk)
+        return np.asarray((s <= most) | ((np.minimum(s, chunk) <= most) & (s - s / chunks <= found)))
+
     def _ttft(self, terms: Terms, b: Floats, s: Floats, token_budget: int | None) -> Floats:
-        chunk = s if token_budget is None else np.maximum(token_budget - (b - 1), 1.0)
+        chunk = _chunk(b, s, token_budget)
         chunks = np.ceil(s / chunk)
         zero = np.zeros_like(b)
         beside = terms.seconds(b - 1, (b - 1) * s, zero, b - 1 + np.minimum(s, chunk))
@@ -152,6 +165,11 @@ class CurveDocument:
         if outside == "refuse" and bool(beyond.any()):
             raise CurveRefused(axis, values[beyond].tolist(), f"measured from {low:g} to {high:g} only")
         return np.asarray(beyond)
+
+
+def _chunk(b: Floats, s: Floats, token_budget: int | None) -> Floats:
+    """Tokens of a prompt that fit a step beside b - 1 decoding sequences: all of them without a budget."""
+    return s if token_budget is None else np.asarray(np.maximum(token_budget - (b - 1), 1.0))
 
 
 _GRIDS = ("residual", "steps", "first_token")

@@ -35,7 +35,7 @@ def print_ratios(rows: list[Side]) -> None:
     for row in rows:
         shown = [f"{'-' if one is None else format(one, '.3f'):>9}" for one in (row.ttft, row.dollars)]
         line = f"{row.batch:>6.4g} {row.context:>8} {row.throughput:>10.3f} {' '.join(shown)}"
-        click.echo(line + ("  extrapolated" if row.extrapolated else ""))
+        click.echo(line + _beyond(row))
 
 
 def print_beside(rows: list[Beside]) -> None:
@@ -65,4 +65,11 @@ def print_rows(rows: list[Row]) -> None:
         line = (
             f"{row.batch:>6.4g} {row.context:>8} {row.step * 1e3:>9.2f} {row.throughput:>10.1f} {ttft:>9} {dollars:>9}"
         )
-        click.echo(line + ("  extrapolated" if row.extrapolated else ""))
+        click.echo(line + _beyond(row))
+
+
+def _beyond(row: Row | Side) -> str:
+    """What of a line was not measured: all of it, or the time to the first token alone, whose prompts go less far than contexts do."""
+    if row.extrapolated:
+        return "  extrapolated"
+    return "  ttft extrapolated" if row.ttft is not None and row.ttft_extrapolated else ""

@@ -18,7 +18,7 @@ def answered(method: str, url: str, key: str, path: str, **body: Any) -> dict[st
     headers = {"Authorization": f"Bearer {key}"}
     try:
         answer = httpx.request(method, f"{url.rstrip('/')}{path}", headers=headers, timeout=60, **body)
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise CurveRefused("url", url, f"{type(error).__name__}: {error}") from error
     if answer.status_code != 200:
         raise CurveRefused("url", url, f"answered {answer.status_code}: {answer.text[:500]}")

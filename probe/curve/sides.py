@@ -13,7 +13,7 @@ from probe.curve.schema import ResultFile
 @dataclass(frozen=True)
 class Side:
     """B over A at one point; 1 is alike. None where one of them can't say. Attributes: throughput: above 1, B does more; the others:
-    below 1, B takes less; extrapolated: beyond what one of them measured."""
+    below 1, B takes less; extrapolated, ttft_extrapolated: beyond what one of them measured."""
 
     batch: float
     context: int
@@ -21,6 +21,7 @@ class Side:
     ttft: float | None
     dollars: float | None
     extrapolated: bool = False
+    ttft_extrapolated: bool = False
 
 
 def sides(a: list[Row], b: list[Row]) -> list[Side]:
@@ -33,6 +34,7 @@ def sides(a: list[Row], b: list[Row]) -> list[Side]:
             _over(other.ttft, one.ttft),
             _over(other.dollars, one.dollars),
             one.extrapolated or other.extrapolated,
+            one.ttft_extrapolated or other.ttft_extrapolated,
         )
         for one, other in zip(a, b, strict=True)
     ]

@@ -36,7 +36,7 @@ def held_out(points: Sequence[Point], experts: Experts, form: Form) -> dict[str,
     """Errors by fold: in_sample, leave_one_batch, leave_one_context, ragged (fitted without them), prefill; those that the points allow."""
     even = [p for p in points if not p.ragged]
     model = fit_model(even, experts, form)
-    contexts = alike([mean_context(p) for p in points])
+    contexts = alike([mean_context(p) for p in even if p.kind == "decode"])
     found: dict[str, Error | None] = {
         "in_sample": _error(model.predict, [p for p in even if p.kind == "decode"] or even),
         "leave_one_batch": leave_one_out(even, experts, form, lambda p: p.batch),

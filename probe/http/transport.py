@@ -83,11 +83,15 @@ class Client:
     """Connections to one server, kept open between requests, so that no request's time has a connection's in it."""
 
     def __init__(self, url: str, key: str | None = None, timeout: float = 600.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise HttpProbeFailed("url", url, str(error)) from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
             raise HttpProbeFailed("url", url, "http://HOST[:PORT] or https://HOST[:PORT] is expected")
         self.host, self.timeout = parts.hostname, timeout
-        self.port = parts.port or (443 if parts.scheme == "https" else 80)
+        self.port = port or (443 if parts.scheme == "https" else 80)
         # Paths begin with /v1 themselves, and the base URL of OpenAI's clients ends with it.
         self.prefix = parts.path.rstrip("/").removesuffix("/v1")
         self._ssl = ssl.create_default_context() if parts.scheme == "https" else None
@@ -132,7 +136,7 @@ class Client:
         loop = asyncio.get_running_loop()
         try:
             _, wire = await loop.create_connection(_Wire, self.host, self.port, ssl=self._ssl)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise HttpProbeFailed("url", f"{self.host}:{self.port}", str(error)) from error
         self._all.append(wire)
         return wire

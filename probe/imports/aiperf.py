@@ -13,7 +13,7 @@ import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
-from probe.imports.common import Given, number, read_json, required, setup
+from probe.imports.common import Given, mapping, number, part, read_json, required, setup, whole
 
 _TOOL = "aiperf"
 _TO_SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "ns": 1e-9}
@@ -26,14 +26,14 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         raise CurveRefused(
             "is_complete", export.get("is_complete"), "this run was ended early: its figures are of a part"
         )
-    config, gpus = export.get("input_config") or {}, _gpus(export)
+    config, gpus = part(export, "input_config"), _gpus(export)
     load = _load(config)
     base = setup(
         path.stem,
         given,
         path,
         model=_model(config),
-        gpu=gpus[0] if gpus else None,
+        gpu=next((name for name in gpus if name), None),
         engine="openai-compatible server",
         gpus=len(gpus) or None,
         at=export.get("start_time"),
@@ -43,8 +43,8 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         output_tokens=required("output_tokens", _plain(export, "output_sequence_length"), given.output_tokens),
         concurrency=number(load, "concurrency"),
         request_rate=number(load, "request_rate", "rate"),
-        requests=_whole(export, "request_count"),
-        failed=_whole(export, "error_request_count"),
+        requests=whole(part(export, "request_count"), "avg"),
+        failed=whole(part(export, "error_request_count"), "avg"),
         duration=_seconds(export, "benchmark_duration", "avg"),
         ttft_median=_seconds(export, "time_to_first_token", "p50"),
         ttft_mean=_seconds(export, "time_to_first_token", "avg"),
@@ -70,37 +70,47 @@ def read(path: Path, given: Given) -> list[ResultFile]:
 
 def _model(config: Mapping[str, Any]) -> str | None:
     """The first of the models, wherever this version keeps them."""
-    models = config.get("models") or {}
+    models = config.get("models")
     items = models.get("items") if isinstance(models, dict) else None
-    named = [one["name"] for one in items or [] if one.get("name")]
-    return next(iter(named or (config.get("endpoint") or {}).get("model_names") or []), None)
+    named = [one["name"] for one in _objects(items, "models.items") if one.get("name")]
+    return next(iter(named or part(config, "endpoint").get("model_names") or []), None)
 
 
 def _load(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """What was sent while it measured: the profiling phase, nothing of several; in older versions the load generator's settings."""
-    phases = [one for one in config.get("phases") or [] if one.get("kind", "profiling") == "profiling"]
+    phases = [one for one in _objects(config.get("phases"), "phases") if one.get("kind", "profiling") == "profiling"]
     if len(phases) > 1:
         return {}
-    return phases[0] if phases else config.get("loadgen") or {}
+    return phases[0] if phases else part(config, "loadgen")
 
 
-def _gpus(export: Mapping[str, Any]) -> list[str]:
-    """Names of the GPUs whose telemetry was read."""
-    endpoints = (export.get("telemetry_data") or {}).get("endpoints") or {}
-    return [str(gpu["gpu_name"]) for one in endpoints.values() for gpu in (one.get("gpus") or {}).values()]
+def _objects(found: Any, field: str) -> list[Mapping[str, Any]]:
+    """A list of objects; an empty one where there is none."""
+    if not isinstance(found or [], list):
+        raise CurveRefused(field, found, "a list of objects is expected")
+    return [mapping(one, f"{field}[{index}]") for index, one in enumerate(found or [])]
 
 
-def _whole(export: Mapping[str, Any], name: str) -> int | None:
-    found = _plain(export, name)
-    return None if found is None else int(found)
+def _gpus(export: Mapping[str, Any]) -> list[str | None]:
+    """Names, as far as they are stated, of the GPUs whose telemetry was read. Two endpoints may read one GPU: it is one by its uuid, and
+    without one each that an endpoint lists."""
+    found: dict[tuple[str, ...], str | None] = {}
+    endpoints = part(part(export, "telemetry_data"), "endpoints")
+    for endpoint in endpoints:
+        gpus = part(part(endpoints, endpoint), "gpus", endpoint)
+        for key in gpus:
+            gpu = part(gpus, key, endpoint)
+            uuid, name = gpu.get("gpu_uuid"), gpu.get("gpu_name")
+            found[(str(uuid),) if uuid else (endpoint, key)] = str(name) if name else None
+    return list(found.values())
 
 
 def _plain(export: Mapping[str, Any], name: str) -> float | None:
-    return number(export.get(name) or {}, "avg")
+    return number(part(export, name), "avg")
 
 
 def _seconds(export: Mapping[str, Any], name: str, statistic: str) -> float | None:
-    record = export.get(name) or {}
+    record = part(export, name)
     value = number(record, statistic)
     if value is None:
         return None

@@ -14,7 +14,7 @@ import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
-from probe.imports.common import Given, check_units, model_name, number, read_json, seconds, setup
+from probe.imports.common import Given, check_units, model_name, number, read_json, seconds, setup, whole
 
 TPOT = "(end to end - first token) / (output tokens - 1): the first token is not in it"
 ITL = "between stream chunks: several tokens may share one"
@@ -35,7 +35,7 @@ def run_of(record: Mapping[str, Any], where: str) -> Served:
         concurrency=number(record, "max_concurrency"),
         request_rate=rate,
         requests=int(completed),
-        failed=None if record.get("failed") is None else int(record["failed"]),
+        failed=whole(record, "failed"),
         duration=number(record, "duration"),
         output_tokens_per_second=number(record, "output_throughput"),
         total_tokens_per_second=number(record, "total_token_throughput"),

@@ -16,7 +16,7 @@ from probe.curve.errors import CurveRefused
 from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run, Served
 
 UNKNOWN = "unknown"
-_PLAIN = ("float16", "fp16", "half", "bfloat16", "bf16", "float32", "fp32", "float", "auto", "none")
+_PLAIN = ("float16", "fp16", "half", "bfloat16", "bf16", "float32", "fp32", "float", "none")
 _KINDS = r"(?:nv|mx)?fp[48]|int[48]|awq|gptq|w\d+a\d+|i?q[1-8](?:_[a-z0-9]+)+|[2-8]-?bit|exl[23]|hqq|bnb"
 _QUANTISED = re.compile(rf"(?:^|[-_/.])({_KINDS})(?=$|[-_/.])", re.IGNORECASE)
 _CACHED = re.compile(r"models--(.+?)--(.+?)/snapshots/")
@@ -95,6 +95,27 @@ def number(record: Mapping[str, Any], *names: str) -> float | None:
     return None
 
 
+def whole(record: Mapping[str, Any], *names: str) -> int | None:
+    """`number`, of things that are counted."""
+    found = number(record, *names)
+    return None if found is None else int(found)
+
+
+def part(record: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, Any]:
+    """The object under a name; an empty one where there is none. Raises CurveRefused naming what stands there instead, after `where`."""
+    found = record.get(name)
+    if found is None:
+        return {}
+    return mapping(found, f"{where} {name}".strip())
+
+
+def mapping(found: Any, field: str) -> Mapping[str, Any]:
+    """An object of JSON. Raises CurveRefused naming the field that holds something else."""
+    if not isinstance(found, dict):
+        raise CurveRefused(field, found, "an object is expected")
+    return found
+
+
 def seconds(record: Mapping[str, Any], name: str) -> float | None:
     """Seconds of `name`: of `name_ms` in milliseconds or of `name` (or `name_s`) in seconds, as the key itself says. Zero is absent."""
     milliseconds, whole = number(record, f"{name}_ms"), number(record, name, f"{name}_s")
@@ -150,8 +171,9 @@ def setup(
 
 
 def quantisation(dtype: str | None, model: str) -> str | None:
-    """What the weights were made smaller by: the dtype where it is known and no plain one, else what the model's own name says."""
-    if dtype:
+    """What the weights were made smaller by: the dtype where it is known and no plain one, else what the model's own name says. `auto` is
+    no dtype: it means the model's own."""
+    if dtype and dtype.lower() != "auto":
         return None if dtype.lower() in _PLAIN else dtype.lower()
     said = _QUANTISED.search(model)
     return said[1].lower() if said else None

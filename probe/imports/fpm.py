@@ -21,7 +21,7 @@ import numpy as np
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Point, ResultFile
-from probe.imports.common import Given, number, setup
+from probe.imports.common import Given, number, part, setup
 
 VERSION = 1
 # Steps within an eighth of a doubling of each other are repetitions of one shape.
@@ -67,7 +67,7 @@ def _record(line: str, count: int) -> Mapping[str, Any]:
 
 
 def _point(record: Mapping[str, Any], count: int) -> Point | None:
-    sums = record.get("scheduled_requests") or {}
+    sums = part(record, "scheduled_requests", f"line {count}")
     known = {name: number(sums, name) for name in _FIELDS}
     seconds = number(record, "wall_time")
     missing = [name for name, value in {**known, "wall_time": seconds}.items() if value is None]

@@ -14,7 +14,7 @@ import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
-from probe.imports.common import Given, number, read_json, setup
+from probe.imports.common import Given, mapping, number, part, read_json, setup
 
 _TOOL = "guidellm"
 _NOTE = "(last token - first token) / (n - 1); GuideLLM's own name: inter_token_latency. Its time_per_output_token is not used"
@@ -26,10 +26,11 @@ def read(path: Path, given: Given) -> list[ResultFile]:
     benchmarks = report.get("benchmarks")
     if not isinstance(benchmarks, list) or not benchmarks:
         raise CurveRefused("benchmarks", benchmarks, "a GuideLLM report holds a list of them")
-    version = (report.get("metadata") or {}).get("guidellm_version")
-    at = report.get("created_at") or benchmarks[0].get("start_time")
+    runs = [mapping(one, f"benchmarks[{index}]") for index, one in enumerate(benchmarks)]
+    version = part(report, "metadata").get("guidellm_version")
+    at = report.get("created_at") or runs[0].get("start_time")
     base = setup(path.stem, given, path, model=_model(report), gpu=None, engine="openai-compatible server", at=at)
-    served = [_run(one, index) for index, one in enumerate(benchmarks)]
+    served = [_run(one, index) for index, one in enumerate(runs)]
     tags = [
         Metric(name="ttft", tool=_TOOL, tool_version=version, definition="time_to_first_token", unit="ms"),
         Metric(name="tpot", tool=_TOOL, tool_version=version, definition=_NOTE, unit="ms"),
@@ -39,17 +40,17 @@ def read(path: Path, given: Given) -> list[ResultFile]:
 
 def _model(report: Mapping[str, Any]) -> Any:
     """Of the arguments, or (since 0.8) of the scenario's backend."""
-    config = report.get("config") or {}
-    holders = [report.get("args"), config, config.get("backend"), (config.get("spec") or {}).get("backend")]
+    config = part(report, "config")
+    holders = [report.get("args"), config, config.get("backend"), part(config, "spec").get("backend")]
     return next((holder["model"] for holder in holders if isinstance(holder, dict) and holder.get("model")), None)
 
 
 def _run(record: Mapping[str, Any], index: int) -> Served:
-    found = record.get("metrics") or {}
+    found = part(record, "metrics", f"benchmarks[{index}]")
     inputs, outputs = _of(found, "prompt_token_count", "mean"), _of(found, "output_token_count", "mean")
     if inputs is None or outputs is None:
         raise CurveRefused(f"benchmarks[{index}].metrics.output_token_count", None, "token counts are required")
-    strategy = (record.get("config") or {}).get("strategy") or {}
+    strategy = part(part(record, "config"), "strategy")
     return Served(
         input_tokens=inputs,
         output_tokens=outputs,
@@ -69,8 +70,7 @@ def _run(record: Mapping[str, Any], index: int) -> Served:
 
 def _of(found: Mapping[str, Any], name: str, statistic: str) -> float | None:
     """Of successful requests; GuideLLM keeps them apart from errored and incomplete ones."""
-    record = found.get(name) or {}
-    return number(record.get("successful") or {}, statistic)
+    return number(part(part(found, name), "successful", name), statistic)
 
 
 def _ms(found: Mapping[str, Any], name: str, statistic: str) -> float | None:

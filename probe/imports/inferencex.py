@@ -23,6 +23,7 @@ from probe.imports.common import (
     figure,
     model_name,
     number,
+    part,
     read_json,
     read_rows,
     seconds,
@@ -101,9 +102,9 @@ def _setup(record: Mapping[str, Any], path: Path) -> Setup:
     parallel = "".join(f"{name}{value}" for name, value in (("tp", tp), ("ep", ep)) if value)
     parallel = parallel or _part(_PARALLEL, stem)
     offload = record.get("offload_mode")
-    attention = (
-        str(record.get("dp_attention", "dpatrue" in stem)).lower() == "true"
-    )  # another arm than the same GPUs without it
+    stated = record.get("dp_attention")
+    # Another arm than the same GPUs without it.
+    attention = "dpatrue" in stem if stated is None else str(stated).lower() == "true"
     split = re.match(r"(?:tp|tep|dep)(\d+)", parallel)
     spec = str(record.get("spec_decoding") or _part(re.compile(r"_spec-([a-z0-9]+)_"), stem))
     return Setup(
@@ -153,7 +154,7 @@ def _nested(record: Mapping[str, Any], where: str) -> Served:
         total_tokens_per_second=number(inner, "total_token_throughput"),
         requests_per_second=requests,
         e2e_median=seconds(inner, "median_e2el"),
-        power_w=number(record.get("gpu") or {}, "total_avg_power_w"),
+        power_w=number(part(record, "gpu"), "total_avg_power_w"),
         label=where,
         **latencies(inner),
     )

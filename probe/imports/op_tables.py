@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -20,7 +21,13 @@ from probe.curve.architecture import Architecture
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Point
 
-_TABLES = ("gemm", "generation_attention", "context_attention", "moe")
+# Of each table the columns that are read beside those that its rows are picked by.
+_TABLES = {
+    "gemm": ("device", "framework", "version", "m", "n", "k", "latency"),
+    "generation_attention": ("batch_size", "step", "latency"),
+    "context_attention": ("isl", "latency"),
+    "moe": ("num_tokens", "latency"),
+}
 LARGEST_BATCH = 256
 SHORTEST_CONTEXT, SHORTEST_PROMPT = 128, 128
 # Of the routings in the tables, the one drawn from use; balanced ones touch experts faster than real traffic does.
@@ -141,9 +148,22 @@ def _rows(prefix: Path, table: str, **wanted: Any) -> list[dict[str, Any]]:
     path = prefix.with_name(f"{prefix.name}_{table}_perf.parquet")
     if not path.exists():
         raise CurveRefused("file", str(path), f"a set of operation tables has {', '.join(_TABLES)}")
-    found = pq.read_table(path)
-    for name, value in wanted.items():
-        found = found.filter(pc.equal(found[name], value))
+    try:
+        found = pq.read_table(path)
+    except pa.ArrowException as error:
+        raise CurveRefused("file", str(path), f"no Parquet table, or not the whole of it: {error}") from None
+    read = {*wanted, *_TABLES[table]}
+    missing = sorted(read - {*found.column_names})
+    if missing:
+        raise CurveRefused("columns", missing, f"{path.name} lacks them")
+    try:
+        for name, value in wanted.items():
+            found = found.filter(pc.equal(found[name], value))
+    except pa.ArrowException as error:
+        raise CurveRefused(table, wanted, f"{path.name} has columns of another kind: {error}") from None
+    empty = sorted(name for name in read if found[name].null_count)
+    if empty:
+        raise CurveRefused("columns", empty, f"{path.name} has empty cells in them")
     if not found.num_rows:
         raise CurveRefused(table, wanted, "the table has no such rows")
     rows: list[dict[str, Any]] = found.to_pylist()

@@ -2,7 +2,7 @@
 
 A run prefills a batch of prompts and decodes all of them to the end. Its time is bytes moved over an effective bandwidth plus operations
 over an effective rate; both are fitted, relative-weighted and not negative. Achievable batch: 95 % of the device's memory less the
-weights, over the cache of one sequence at its full length.
+weights, over the cache of one sequence at its full length; of a GPU whose memory is not known here nothing is said.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ MODELS = {
     "gpt-j-6b": Architecture("gpt-j-6b", 28, 4096, 16, 16, 256, 16384, 50400, gated=False),
 }
 _WIDTH = {"fp16": 2, "bf16": 2, "fp8": 1}
-_USABLE, _MEMORY = 0.95, 80 * 10**9
+_USABLE = 0.95
+# Bytes of one GPU, from NVIDIA's data sheets: A100 80 GB, H100 SXM, H200, L40S. A published A100 is one of 80 GB, by its batches.
+_MEMORY = {"a100": 80 * 10**9, "h100": 80 * 10**9, "h200": 141 * 10**9, "l40s": 48 * 10**9}
 # A row that uses less than this share of the room was not run at capacity.
 _AT_CAPACITY = 0.70
 _COLUMNS = ("gpu", "model", "batch", "tensor_parallel", "input_tokens", "output_tokens", "output_tokens_per_s")
@@ -49,16 +51,19 @@ class StaticRun:
         return self.batch * self.output_tokens / self.throughput
 
     @property
-    def achievable_batch(self) -> int:
-        """Sequences of full length that fit the device."""
-        shape = MODELS[self.model]
-        room = _USABLE * _MEMORY - shape.parameters * self.width
+    def achievable_batch(self) -> int | None:
+        """Sequences of full length that fit the device; None where its memory is not known."""
+        shape, memory = MODELS[self.model], _MEMORY.get(self.gpu.rpartition("_")[0].lower())
+        if memory is None:
+            return None
+        room = _USABLE * memory - shape.parameters * self.width
         return int(room // (shape.kv_bytes_per_token(self.width) * (self.input_tokens + self.output_tokens)))
 
     @property
-    def at_capacity(self) -> bool:
-        """Whether the published batch filled the room."""
-        return self.batch >= _AT_CAPACITY * self.achievable_batch
+    def at_capacity(self) -> bool | None:
+        """Whether the published batch filled the room; None where that is not known."""
+        room = self.achievable_batch
+        return None if room is None else self.batch >= _AT_CAPACITY * room
 
     @property
     def work(self) -> tuple[float, float]:

@@ -42,7 +42,7 @@ def _result(gpu: str, model: str, runs: list[StaticRun], fitted: Ceilings, path:
     notes = [
         f"two ceilings of {len(fitted.left_out)} rows: {fitted.bytes_per_second / 1e12:.2f} TB/s, "
         f"{fitted.operations_per_second / 1e12:.0f} TFLOP/s",
-        *(_capacity(run) for run in runs),
+        *(note for run in runs if (note := _capacity(run)) is not None),
     ]
     report = Fit(chosen="two ceilings", errors={"leave_one_point": fitted.error}, notes=notes)
     served = [_served(run) for run in runs]
@@ -60,7 +60,10 @@ def _served(run: StaticRun) -> Served:
     )
 
 
-def _capacity(run: StaticRun) -> str:
+def _capacity(run: StaticRun) -> str | None:
+    """Nothing of a GPU whose memory is not known."""
+    room = run.achievable_batch
+    if room is None:
+        return None
     said = "" if run.at_capacity else ": not run at capacity"
-    where = f"{run.input_tokens}/{run.output_tokens}"
-    return f"{where}: batch {run.batch}, {run.achievable_batch} fit ({run.achievable_batch / run.batch:.2f}){said}"
+    return f"{run.input_tokens}/{run.output_tokens}: batch {run.batch}, {room} fit ({room / run.batch:.2f}){said}"

@@ -16,7 +16,7 @@ from probe.curve.cli import curve
 from probe.curve.curve import CurveDocument
 from probe.curve.errors import CurveRefused
 from probe.curve.limits import Ceiling, use_of
-from probe.curve.operating import achievable_batch, best_batch
+from probe.curve.operating import achievable_batch, best_batch, unmeasured
 from probe.curve.schema import (
     DeviceInfo,
     EngineInfo,
@@ -125,6 +125,44 @@ def test_room_and_best_batch_are_accountings() -> None:
     for targets in ((None, None), (None, 0.0053), (0.05, None), (None, 0.001)):
         assert best_batch(curve, 1000, *targets) == accountings_best(theirs, 1000, *targets)
     assert best_batch(curve, 1000) == 20
+
+
+@pytest.mark.parametrize(("context", "budget", "far"), [
+    (2048, None, False),
+    (2049, None, True),
+    (8192, None, True),
+    (8192, 2048, False),
+    (8192, 4096, True),
+])  # fmt: skip
+def test_a_first_token_of_a_prompt_that_was_not_measured_is_marked_and_its_step_is_not(
+    context: int, budget: int | None, far: bool
+) -> None:
+    """Prompts to 2,048 tokens behind 0 to 8,192 cached ones were measured, contexts to 8,192: of 8,192 in chunks of 2,048 the last meets
+    6,144."""
+    curve = document(with_curve(result()))
+    found = curve.answer(1, context, "refuse", budget)
+    assert (bool(found.extrapolated), bool(found.ttft_extrapolated)) == (False, far)
+
+
+def test_later_chunks_meet_no_more_cached_tokens_than_were_measured() -> None:
+    """Behind at most 1,024 cached: the second of two chunks of 1,536 meets 1,536, that of two of 1,024 1,024."""
+    curve = document(with_curve(result()))
+    curve.file["domain"] |= {"prefill_new": [128, 1536], "prefill_cached": [0, 1024]}
+    found = curve.answer(1, [2048, 3072], "refuse", 1536)
+    assert found.ttft_extrapolated.tolist() == [False, True]
+
+
+def test_a_best_batch_by_a_first_token_that_was_not_measured_says_so_or_is_refused() -> None:
+    curve = document(with_curve(result(device=DeviceInfo(gpu="cpu"))))
+    assert best_batch(curve, 4096, ttft=10) == 64
+    assert [unmeasured(curve, 4096, 64, ttft) for ttft in (None, 10)] == [False, True]
+    assert unmeasured(curve, 4096, None, 1e-3)
+    assert not unmeasured(curve, 2048, 64, 10)
+    assert unmeasured(curve, 9000, 64)
+    assert best_batch(curve, 2048, ttft=10, outside="refuse") == 64
+    assert best_batch(curve, 4096, outside="refuse") == 64
+    with pytest.raises(CurveRefused, match="ttft=10: prompts of 4096 tokens were not measured"):
+        best_batch(curve, 4096, ttft=10, outside="refuse")
 
 
 def test_what_changes_answers_is_marked_by_rule() -> None:

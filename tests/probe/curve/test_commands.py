@@ -128,6 +128,21 @@ def test_ratios_beyond_what_one_of_both_measured_are_marked(tmp_path: Path) -> N
     assert [line.endswith("extrapolated") for line in ratios if line.startswith("     1")] == [True]
 
 
+def test_a_first_token_of_a_prompt_that_was_not_measured_is_marked_where_it_is_shown(tmp_path: Path) -> None:
+    """Prompts were measured to 2,048 tokens, contexts to 8,192: at 4,096 the step is known, and the first token is not."""
+    near = result("near", points=grid(DENSE))
+    code, shown = run(tmp_path, "show", near, "--context", "4096", "--ttft", "1")
+    assert code == 0, shown
+    ends = {line.split()[1]: line.split()[5:] for line in shown.splitlines() if line.startswith("     1")}
+    assert ends == {"256": ["-"], "1024": ["-"], "4096": ["-", "ttft", "extrapolated"]}
+    assert "best batch at 4096: 64 (cache not stated)  extrapolated" in shown
+    _, shown = run(tmp_path, "show", near, "--context", "4096", "--itl", "1")
+    assert "best batch at 4096: 64 (cache not stated)\n" in shown
+    _, shown = run(tmp_path, "compare", near, result("other", points=grid(DENSE)))
+    ratios = [line for line in shown.split("other over near")[1].splitlines() if line.startswith("     1")]
+    assert [line.endswith("  ttft extrapolated") for line in ratios] == [False, False, True]
+
+
 def test_curves_of_two_models_or_of_other_gpus_say_so(tmp_path: Path) -> None:
     other = result("other", points=grid(DENSE), model=ModelInfo(name="n"), device=DeviceInfo(gpu="g", count=2))
     _, shown = run(tmp_path, "compare", result("near", points=grid(DENSE)), other)
@@ -150,6 +165,7 @@ def test_curves_of_two_models_or_of_other_gpus_say_so(tmp_path: Path) -> None:
     (("show", "list.json", "--ttft", "1"), "ttft=1.0: a target goes with --context"),
     (("import", "inferencex", "points.csv", "--out", "points.csv"), "out='points.csv'"),
     (("show", "some-id", "--api", "http://127.0.0.1:9"), "--key"),
+    (("show", "some-id", "--api", "http://[::1", "--key", "k"), "url='http://[::1'"),
 ])  # fmt: skip
 def test_what_can_not_be_read_is_refused_by_name(
     words: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from accounting.selfhosted.curve_json import dump_curve, load_curve
+from accounting.selfhosted.requests import prompts_measured
 from probe.curve.curve import CurveDocument
 
 BATCHES, CONTEXTS = [1.0, 3.0, 16.0, 64.0], [16.0, 700.0, 9_000.0, 131_072.0]
@@ -53,6 +54,19 @@ def test_probe_and_accounting_agree_on_random_points(form: str, budget: int | No
         np.testing.assert_allclose(ours.step, theirs.step_seconds, rtol=1e-12)
         np.testing.assert_allclose(ours.throughput, theirs.tokens_per_second, rtol=1e-12)
         np.testing.assert_allclose(ours.ttft, theirs.ttft_seconds, rtol=1e-12)
+
+
+@pytest.mark.parametrize("budget", [256, 2_048, 1 << 20])
+@pytest.mark.parametrize("cached", [None, [0, 4_096]])
+def test_both_take_the_same_prompts_for_measured(budget: int, cached: list[int] | None) -> None:
+    rng = np.random.default_rng(8)
+    file = curve_file(rng, "step")
+    file["domain"] |= {"prefill_new": [16, 1_024], "prefill_cached": cached}
+    new = np.exp(rng.uniform(np.log(16), np.log(131_072), 1_000)).astype(np.int64)
+    ours = CurveDocument.of(file).answer(1, new, token_budget=budget).ttft_extrapolated
+    theirs = prompts_measured(load_curve(json.dumps(file)).domain, new, np.zeros_like(new), budget)
+    assert ours.tolist() == (~theirs).tolist()
+    assert 0 < int(ours.sum()) < 1_000 or (budget == 256 and cached is None)
 
 
 def test_both_flag_the_same_points_of_a_table_with_holes() -> None:

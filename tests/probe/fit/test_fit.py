@@ -70,6 +70,18 @@ def test_contexts_that_differ_by_chance_are_left_out_together() -> None:
     assert set(alike([mean_context(p) for p in served]).values()) == {130, 520, 2078}
 
 
+def test_ragged_batches_do_not_part_even_ones_of_one_context() -> None:
+    """A ragged batch at 476 tokens would begin a group that ends at 499, and even ones at 512 and 495 would be two contexts."""
+    even = [
+        decode(DENSE, b, s, 1.0 + 0.2 * (s > 1000))
+        for b, context in ((1, (128, 495, 2048)), (2, (128, 512, 2048)), (4, (128, 505, 2048)))
+        for s in context
+    ]
+    ragged = decode(DENSE, 8, 476, ragged=True)
+    alone, beside = (held_out(points, Experts(), "parametric") for points in (even, [*even, ragged]))
+    assert beside["leave_one_context"] == alone["leave_one_context"]
+
+
 def test_bias_keeps_its_sign_and_the_rest_does_not() -> None:
     """Predicted 1.1 and 0.8 of 1: +10 % and -20 %."""
     found = error_of(np.array([1.1, 0.8]), np.array([1.0, 1.0]))

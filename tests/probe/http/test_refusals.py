@@ -90,6 +90,20 @@ def test_two_runs_draw_other_prompts(tmp_path: Path) -> None:
     assert read_result(tmp_path / "a").run.seed != read_result(tmp_path / "b").run.seed
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:80800", "http://127.0.0.1:0", "http://h:x", "http://[::1", "h:1"])
+def test_an_address_that_is_none_is_refused(url: str, tmp_path: Path) -> None:
+    code, output = said(url, tmp_path / "r.json")
+    assert code == 1
+    assert f"url='{url}': " in output
+
+
+def test_a_host_that_can_have_no_name_is_refused(tmp_path: Path) -> None:
+    """Labels of a name end at 63 characters."""
+    code, output = said(f"http://{'a' * 70}.b:1", tmp_path / "r.json")
+    assert code == 1
+    assert f"url='{'a' * 70}.b:1': " in output
+
+
 @pytest.mark.parametrize(("url", "prefix"), [
     ("http://h:1", ""), ("http://h:1/v1", ""), ("http://h:1/v1/", ""), ("http://h:1/models/x/v1", "/models/x"),
 ])  # fmt: skip

@@ -44,6 +44,8 @@ def test_what_is_no_time_is_refused(stated: str) -> None:
     ("bf16", "m", None),
     ("float16", "org/Model-FP8", None),
     ("FP8", "m", "fp8"),
+    ("auto", "org/model-awq", "awq"),
+    ("auto", "m", None),
     (None, "zai-org/GLM-5-FP8", "fp8"),
     (None, "nvidia/DeepSeek-R1-0528-NVFP4-v2", "nvfp4"),
     (None, "org/model-awq", "awq"),
@@ -78,6 +80,9 @@ def test_a_dtype_that_was_given_changes_answers_as_one_that_was_stated(tmp_path:
     ("output_throughput", -1.0, "output_tokens_per_second=-1.0"),
     ("median_tpot_ms", float("nan"), "median_tpot_ms=nan: a number is expected"),
     ("median_tpot_ms", "fast", "median_tpot_ms='fast': a number is expected"),
+    ("failed", float("nan"), "failed=nan: a number is expected"),
+    ("failed", "x", "failed='x': a number is expected"),
+    ("failed", [1], r"failed=\[1\]: a number is expected"),
 ])  # fmt: skip
 def test_a_figure_that_can_t_be_one_is_refused_by_its_name(
     field: str, value: object, said: str, tmp_path: Path

@@ -142,6 +142,51 @@ def test_aiperf_since_0_13_keeps_models_and_phases_in_lists(tmp_path: Path) -> N
         read_foreign("aiperf", written(tmp_path, {**export, "is_complete": False}), Given())
 
 
+def telemetry(**gpus: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """An export with GPUs by endpoint and key."""
+    return {
+        "input_config": {"endpoint": {"model_names": ["llama"]}},
+        "input_sequence_length": {"unit": "tokens", "avg": 512},
+        "output_sequence_length": {"unit": "tokens", "avg": 64},
+        "start_time": "2026-10-01T12:00:00",
+        "telemetry_data": {"endpoints": {name: {"gpus": found} for name, found in gpus.items()}},
+    }
+
+
+def test_a_gpu_that_two_endpoints_read_is_one(tmp_path: Path) -> None:
+    """One of two by its uuid; without uuids each that an endpoint lists; a name that one of them lacks is the other's."""
+    gpu, other = ({"gpu_name": "NVIDIA H200", "gpu_uuid": uuid} for uuid in ("GPU-0", "GPU-1"))
+    plain = {"gpu_name": "NVIDIA H200"}
+    for export, count in (
+        (telemetry(a={"gpu_0": gpu}, b={"gpu_0": gpu}), 1),
+        (telemetry(a={"gpu_0": gpu, "gpu_1": other}, b={"gpu_0": gpu}), 2),
+        (telemetry(a={"gpu_0": plain}, b={"gpu_0": plain}), 2),
+        (telemetry(a={"gpu_0": {}, "gpu_1": plain}), 2),
+    ):
+        [result] = read_foreign("aiperf", written(tmp_path, export), Given())
+        assert (result.device.gpu, result.device.count) == ("NVIDIA H200", count)
+    with pytest.raises(CurveRefused, match="give --gpu"):
+        read_foreign("aiperf", written(tmp_path, telemetry(a={"gpu_0": {}})), Given())
+
+
+@pytest.mark.parametrize(("name", "document", "said"), [
+    ("aiperf", {"input_config": "x"}, "input_config='x': an object is expected"),
+    ("aiperf", {"input_config": {"phases": ["x"]}}, r"phases\[0\]='x': an object is expected"),
+    ("aiperf", {"input_config": {"phases": "x"}}, "phases='x': a list of objects is expected"),
+    ("aiperf", {"input_config": {"models": {"items": [1]}}}, r"models\.items\[0\]=1: an object is expected"),
+    ("aiperf", telemetry(a={"gpu_0": "x"}), "a gpu_0='x': an object is expected"),  # type: ignore[dict-item]
+    ("guidellm", {"benchmarks": [{}], "metadata": "x"}, "metadata='x': an object is expected"),
+    ("guidellm", {"benchmarks": ["x"]}, r"benchmarks\[0\]='x': an object is expected"),
+    ("guidellm", {"benchmarks": [{"metrics": [1]}]}, r"benchmarks\[0\] metrics=\[1\]: an object is expected"),
+    ("guidellm", {"benchmarks": [{}], "config": {"spec": "x"}}, "spec='x': an object is expected"),
+    ("forward-pass-metrics", {"version": 1, "scheduled_requests": [1]}, r"line 1 scheduled_requests=\[1\]: an object"),
+    ("inferencex", {"isl": 1, "osl": 1, "gpu": "x", "metrics": {"successful_requests": 1}}, "gpu='x': an object"),
+])  # fmt: skip
+def test_what_is_no_object_is_refused_by_its_name(name: str, document: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(CurveRefused, match=said):
+        read_foreign(name, written(tmp_path, document), GIVEN)
+
+
 def test_milliseconds_and_seconds_of_one_figure_must_agree(tmp_path: Path) -> None:
     record = {"completed": 1, "total_input_tokens": 1, "total_output_tokens": 2, "mean_ttft_ms": 50, "mean_ttft": 50}
     with pytest.raises(CurveRefused, match="milliseconds and seconds"):

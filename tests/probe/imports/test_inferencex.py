@@ -100,3 +100,12 @@ def test_attention_in_data_parallel_is_a_setup_of_its_own(tmp_path: Path) -> Non
     before = {one.result_id for one in read_foreign("inferencex", tmp_path, Given(gpu="b200"))}
     assert before
     assert len([name for name in before if "-dpa" in name]) * 2 == len(before)
+
+
+@pytest.mark.parametrize("stated", [{}, {"dp_attention": None}])
+def test_where_a_record_does_not_say_so_the_file_s_name_does(stated: dict[str, object], tmp_path: Path) -> None:
+    record = {"completed": 1, "total_input_tokens": 10, "total_output_tokens": 5, "model_id": "m", "tp": 8, **stated}
+    for name in ("a_dpatrue", "a_dpafalse"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(record))
+    found = [one.engine.options["parallel"] for one in read_foreign("inferencex", tmp_path, Given(gpu="g"))]
+    assert sorted(found) == ["tp8", "tp8-dpa"]

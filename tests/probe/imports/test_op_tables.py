@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from accounting.selfhosted.curve_json import load_curve
@@ -37,6 +39,36 @@ def test_a_batch_left_out_is_predicted(model: str, device: str, limit: float) ->
 def test_what_the_tables_do_not_hold_is_refused() -> None:
     with pytest.raises(CurveRefused, match="multi-head latent attention"):
         read_foreign("op-tables", shared("op-tables") / "h200_sxm", Given(model="DeepSeek-V3"))
+
+
+def linked(tmp_path: Path, table: str, written: bytes | None = None, without: str | None = None) -> Path:
+    """The tables of an H200, one of them of other bytes, or without a column."""
+    for path in shared("op-tables").glob("h200_sxm_*_perf.parquet"):
+        other = tmp_path / path.name
+        if path.name != f"h200_sxm_{table}_perf.parquet":
+            other.symlink_to(path)
+        elif without is None:
+            other.write_bytes(path.read_bytes()[:5000] if written is None else written)
+        else:
+            pq.write_table(pq.read_table(path).drop_columns([without]), other)
+    return tmp_path / "h200_sxm"
+
+
+@pytest.mark.parametrize("written", [b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", b"", None])
+def test_a_table_that_is_none_or_not_whole_is_refused_by_its_file(written: bytes | None, tmp_path: Path) -> None:
+    """A pointer of Git LFS in its place, nothing, or its first 5,000 bytes."""
+    with pytest.raises(CurveRefused, match=r"file='.*h200_sxm_gemm_perf\.parquet': no Parquet table"):
+        read_foreign("op-tables", linked(tmp_path, "gemm", written), Given(model="Qwen3-8B"))
+
+
+@pytest.mark.parametrize(("table", "column"), [
+    ("generation_attention", "window_size"), ("context_attention", "isl"), ("gemm", "latency"),
+])  # fmt: skip
+def test_tables_of_another_version_are_refused_by_the_columns_that_they_lack(
+    table: str, column: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CurveRefused, match=rf"columns=\['{column}'\]: h200_sxm_{table}_perf\.parquet lacks them"):
+        read_foreign("op-tables", linked(tmp_path, table, without=column), Given(model="Qwen3-8B"))
 
 
 def test_a_floor_is_held_to_what_its_gpu_can_do() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,31 @@ def test_the_room_of_a_sequence_by_hand() -> None:
         if r.batch == 60 and r.model == "llama-7b"
     ]
     assert run.achievable_batch == pytest.approx(54)
+
+
+def published(tmp_path: Path, gpu: str) -> Path:
+    """Four rows of a GPU."""
+    rows = ("64,1,128,128,3240", "64,1,128,2048,1622", "32,1,2048,128,581", "16,1,2048,2048,531")
+    columns = "gpu,model,batch,tensor_parallel,input_tokens,output_tokens,output_tokens_per_s"
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join([columns, *(f"{gpu}_fp8,llama-7b,{row}" for row in rows)]))
+    return path
+
+
+@pytest.mark.parametrize(("gpu", "room"), [("l40s", 36), ("h100", 64), ("H200", 118)])
+def test_the_room_is_that_of_the_gpu(gpu: str, room: int, tmp_path: Path) -> None:
+    """Llama-7B FP8, 2,048 + 2,048 tokens of 262,144 bytes: (0.95 * 48e9 - 6,738,149,376) / 1,073,741,824 = 36.2
+    at 48 GB, 64.5 at 80 and 118.5 at 141."""
+    run = read_runs(published(tmp_path, gpu))[3]
+    assert run.achievable_batch == room
+
+
+def test_of_a_gpu_whose_memory_is_not_known_no_room_is_stated(tmp_path: Path) -> None:
+    run = read_runs(published(tmp_path, "b7"))[0]
+    assert (run.achievable_batch, run.at_capacity) == (None, None)
+    [found] = read_foreign("trtllm-tables", published(tmp_path, "b7"), Given())
+    assert found.fit is not None
+    assert [note.split(" of ")[0] for note in found.fit.notes] == ["two ceilings"]
 
 
 def test_the_tables_import_as_runs_with_their_ceilings_error_and_room() -> None:

@@ -81,7 +81,9 @@ def test_rounds_are_interleaved_change_who_is_first_and_are_warmed_up() -> None:
 
 
 @pytest.mark.parametrize(("costs", "why"), [(([1.0], [1.0]), "rounds="), (([1.0, 1.0], [1.0]), "rounds="),
-                                            (([1.0, 0.0], [1.0, 1.0]), "cost=0.0")])  # fmt: skip
+                                            (([1.0, 0.0], [1.0, 1.0]), "cost=0.0"),
+                                            (([1.0, math.inf], [1.0, 1.0]), "cost=inf"),
+                                            (([1.0, 1.0], [math.nan, 1.0]), "cost=nan")])  # fmt: skip
 def test_too_few_rounds_and_costs_of_nothing_are_refused(costs: tuple[list[float], list[float]], why: str) -> None:
     with pytest.raises(StudyRefused, match=why):
         judge(*costs)
