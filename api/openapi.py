@@ -128,7 +128,7 @@ _MEANING = {
     403: "The key's scope does not reach this route.",
     404: "No such thing for this tenant.",
     409: "It contradicts what is recorded; what is recorded stays.",
-    413: "The body is beyond 10 MB as sent or 64 MB decompressed.",
+    413: "The body is beyond 10 MB as sent or 64 MB decompressed, or is usage of more than 100,000 rows.",
     415: "A Content-Type or Content-Encoding that is not read.",
     429: "Too much work in hand; send it again after Retry-After seconds.",
     503: "The database is away; nothing was kept, send it again after Retry-After seconds.",

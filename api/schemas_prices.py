@@ -186,12 +186,15 @@ class Decided(Answer):
 
 
 class AssignBody(Answer):
-    """What an unpriced model costs: as another one. `apply` prices what is booked without a price; else it is only counted."""
+    """What an unpriced model costs: as another one, recorded at once for calls to come. `apply` also prices what is booked without a
+    price; else that is only counted."""
 
-    model: str = Field(examples=["gpt-4o-corp"])
-    like: str = Field(description="SELLER/MODEL", examples=["openai/gpt-4o"])
-    seller: str | None = Field(default=None, description="of the unpriced events; default: the only one there is")
-    apply: bool = False
+    model: str = Field(pattern=r"^[^\x00]*$", examples=["gpt-4o-corp"])
+    like: str = Field(description="SELLER/MODEL", pattern=r"^[^\x00]*$", examples=["openai/gpt-4o"])
+    seller: str | None = Field(
+        default=None, pattern=r"^[^\x00]*$", description="of the unpriced events; default: the only one there is"
+    )
+    apply: bool = Field(default=False, description="price what is booked; false: only count it")
 
 
 class Assigned(Answer):

@@ -9,11 +9,13 @@ from typing import Any
 
 import click
 
-from accounting.errors import ConfigurationError, InvalidInput, TokencogsError
+from accounting.errors import ConfigurationError, InvalidInput, StorageUnavailable, TokencogsError
 
 ENTRY_POINTS = "tokencogs.commands"
 USAGE = 2
 FAILURE = 1
+_UNDEFINED_TABLE = "42P01"
+_UPGRADE = "the database has no schema yet, or an older one; run `tokencogs db upgrade`"
 
 
 class CommandError(click.ClickException):
@@ -63,6 +65,13 @@ class LazyGroup(click.Group):
             raise CommandMisuse(error) from error
         except TokencogsError as error:
             raise CommandError(error) from error
+        except Exception as error:
+            # The driver's error, or SQLAlchemy's around it: neither library is loaded by a command that needs no database.
+            driver: Any = getattr(error, "orig", error)
+            if getattr(driver, "sqlstate", None) != _UNDEFINED_TABLE:
+                raise
+            said = str(driver).partition("\n")[0]
+            raise CommandError(StorageUnavailable(f"{said}: {_UPGRADE}")) from error
 
 
 def _joined(entry: EntryPoint) -> click.Command:

@@ -39,7 +39,7 @@ def trace() -> None:
 @trace.command(
     name="import",
     epilog=example(*_EXAMPLES),
-    help="Book the requests of the trace FILE (plain, .gz or .zst), whose layout is SOURCE:\n\n"
+    help="Book the requests of the trace FILE (plain, .gz or .zst; no pipe, as it is read twice), whose layout is SOURCE:\n\n"
     + "\n\n".join(f"{source.name}: {source.says}." for source in SOURCES.values())
     + "\n\nA stopped import goes on where it was; a second one books nothing twice. Rows that can't be booked are written down "
     "with their reason, the rest is booked, and the exit code is 1.",
@@ -80,7 +80,9 @@ def import_(
     rejected: Path | None,
     tenant: str | None,
 ) -> None:
-    with opened(file) as (reader, _):
+    with opened(file) as (reader, below):
+        if not below.seekable():
+            raise InvalidInput("file", file, "is a pipe; a trace is read twice, so a file is expected")
         content = content_hash(reader)
     moment, lifetime = _moment(start), _lifetime(block_lifetime)
     options = Options(content, provider, model, deployment, moment, cache_read, lifetime, capacity_blocks)

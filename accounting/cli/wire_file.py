@@ -33,6 +33,8 @@ _COMPRESSED = (".gz", ".zst")
 
 _OWN_ROWS = (OTLP, OPENINFERENCE, *LOGS)
 """Formats by which a whole file is read: a row of another one would be read as a row without calls."""
+_MARKS = {"type", "message"}
+"""Each record of a log has one of them, also the many kinds that hold no call."""
 
 
 class Strays(Batch):
@@ -143,6 +145,8 @@ def _of_another(row: bytes, name: str) -> bool:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
     module = detect(body) if isinstance(body, dict) else None
+    if module is None and isinstance(body, dict) and name in LOGS:
+        return not _MARKS & body.keys()
     known = (OTLP, OPENINFERENCE) if name in (OTLP, OPENINFERENCE) else (name,)
     return module is not None and module.NAME not in known
 

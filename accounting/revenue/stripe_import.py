@@ -63,8 +63,8 @@ def _book(
     recognition: str,
 ) -> LineResult:
     result = LineResult()
-    charges = [one for _, one in sorted_out.pop("charge", [])]
-    charged = {one["id"]: owner for one in charges if one.get("id") and (owner := reference(one, "customer"))}
+    charges = [_attempt(result, place, one, _charged) for place, one in sorted_out.pop("charge", [])]
+    charged: dict[str, str] = dict(found for found in charges if found is not None)
     for place, customer in sorted_out.pop("customer", []):
         _attempt(result, place, customer, lambda one: _customer(connection, context, one, result))
     subscriptions: dict[str, Subscription] = {}
@@ -157,6 +157,12 @@ def _invoice(connection: Connection, context: TenantContext, invoice: Object, re
     if not kept:
         raise Skipped("void invoice")
     return kept
+
+
+def _charged(charge: Object) -> tuple[str, str] | None:
+    """A charge with whose it is; None where it says neither."""
+    owner = reference(charge, "customer")
+    return None if owner is None or charge.get("id") is None else (id_of(charge), owner)
 
 
 def _customer(connection: Connection, context: TenantContext, customer: Object, result: LineResult) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 import msgspec
 
-from accounting.errors import InvalidInput, TooLarge
+from accounting.errors import InvalidInput
 from accounting.usage.formats import claude_code
 from accounting.usage.formats.evidence import shown
 from accounting.usage.formats.registry import FORMATS, detect
-from accounting.usage.parse import Rejection
+from accounting.usage.parse import Rejection, at_most, filled_lines, refuse_more
 from accounting.usage.storable import REASON, readable, unstorable
 from accounting.usage.wire import Body, Context
 
@@ -31,9 +32,13 @@ def decoded(body: bytes, *, ndjson: bool = False, most: int | None = None) -> ob
     Lines are read as such also where they were not announced (LiteLLM sends its `ndjson` as JSON). Raises InvalidInput for a body
     that is no JSON, TooLarge for more than `most` items.
     """
-    items = list(_lines(body)) if ndjson or _are_lines(body) else _json(body)
-    if most is not None and isinstance(items, list) and len(items) > most:
-        raise TooLarge(f"{len(items)} items, at most {most} are taken in one request: split the batch")
+    if ndjson or _are_lines(body):
+        items: object = list(islice(_lines(body), None if most is None else most + 1))
+    else:
+        refuse_more(body, most)
+        items = _json(body)
+    if isinstance(items, list):
+        at_most(most, items)
     return items
 
 
@@ -57,8 +62,7 @@ def _json(text: bytes) -> object:
 
 
 def _lines(body: bytes) -> Iterator[object]:
-    filled = (line for line in body.split(b"\n") if line and not line.isspace())
-    for index, line in enumerate(filled):
+    for index, line in enumerate(filled_lines(body)):
         try:
             yield _json(line)
         except InvalidInput as error:

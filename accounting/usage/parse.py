@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sized
 from dataclasses import dataclass, field
+from itertools import islice
 
 import msgspec
 
@@ -17,6 +19,10 @@ _ALL = msgspec.json.Decoder(list[NativeEvent])
 _ONE = msgspec.json.Decoder(NativeEvent)
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
 _ANY = msgspec.json.Decoder()
+_NEXT = json.JSONDecoder(parse_int=len, parse_float=len, strict=False).raw_decode
+_BEGIN = re.compile(r"\s*\[\s*")
+_BETWEEN = re.compile(r"\s*,\s*")
+_LINE = re.compile(rb"[^\n]+")
 _PATH = re.compile(r"^(?P<reason>.*?)(?: - at (?:`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"^Object contains unknown field `(?P<name>.*)`$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<name>.*)`$", re.DOTALL)
@@ -65,18 +71,20 @@ def parse(body: bytes, *, ndjson: bool, most: int | None = None) -> Parsed:
 
     Raises InvalidInput where the body as a whole is no JSON of these kinds, TooLarge for more than `most` rows; a bad row is a Rejection.
     """
-    rows = list(_lines(body)) if ndjson else None
-    _at_most(most, rows or ())
+    rows = list(islice(filled_lines(body), None if most is None else most + 1)) if ndjson else None
+    at_most(most, rows or ())
     joined = b"[" + b",".join(rows) + b"]" if rows is not None else body
     parsed = Parsed()
     try:
         events = _ALL.decode(joined)
     except _UNREADABLE:
-        rows = _elements(body) if rows is None else rows
-        _at_most(most, rows)
+        if rows is None:
+            refuse_more(body, most)
+            rows = _elements(body)
+            at_most(most, rows)
         _slowly(rows, parsed)
         return parsed
-    _at_most(most, events)
+    at_most(most, events)
     # A line such as `{...},{...}` decodes inside the joined array: then lines and events no longer pair up.
     if rows is not None and len(rows) != len(events):
         _slowly(rows, parsed)
@@ -89,13 +97,38 @@ def parse(body: bytes, *, ndjson: bool, most: int | None = None) -> Parsed:
     return parsed
 
 
-def _at_most(most: int | None, rows: Sized) -> None:
+def at_most(most: int | None, rows: Sized) -> None:
+    """Raises TooLarge for more than `most` rows; None: there is no limit."""
     if most is not None and len(rows) > most:
-        raise TooLarge(f"{len(rows)} rows, at most {most} are taken in one request: split the batch")
+        raise _too_many(most)
 
 
-def _lines(body: bytes) -> Iterator[bytes]:
-    return (line for line in body.split(b"\n") if line and not line.isspace())
+def _too_many(most: int) -> TooLarge:
+    return TooLarge(f"more than {most} rows, which is the most that one request may hold: split the batch")
+
+
+def refuse_more(body: bytes, most: int | None) -> None:
+    """Raises TooLarge for a JSON array of more than `most` elements. None is kept: millions of short ones fit a limit on bytes."""
+    if most is None or body.count(b",") < most:
+        return
+    text = body.decode("utf-8", "replace")
+    begin = _BEGIN.match(text)
+    place = begin.end() if begin else len(text)
+    try:
+        for _ in range(most):
+            _, place = _NEXT(text, place)
+            between = _BETWEEN.match(text, place)
+            if between is None:
+                return
+            place = between.end()
+    except (ValueError, RecursionError):
+        return  # no JSON: who reads it says so
+    raise _too_many(most)
+
+
+def filled_lines(body: bytes) -> Iterator[bytes]:
+    """Lines that are not blank, one after the other."""
+    return (line for found in _LINE.finditer(body) if not (line := found[0]).isspace())
 
 
 def _elements(body: bytes) -> list[bytes]:

@@ -17,6 +17,7 @@ from accounting.storage import audit, contracts
 from accounting.storage.price_entry import assign
 from accounting.storage.tariffs import load_layers, read_tariffs
 from api.deps import AdminKey, ServiceDep, ViewerKey
+from api.halves import refuse_halves
 from api.openapi import problems
 from api.schemas_prices import (
     AssignBody,
@@ -57,6 +58,7 @@ def put_contract(
     principal: AdminKey,
 ) -> ContractRecorded:
     """Records a contract or a new version of it, for what is booked from now on; the same again changes nothing."""
+    refuse_halves("contract", body)
     for name, own in (("contract_id", contract_id), ("tenant", principal.tenant)):
         if body.get(name, own) != own:
             raise InvalidInput(name, body[name], f"must be {own!r} or absent")
@@ -81,7 +83,7 @@ def get_unpriced(service: ServiceDep, principal: ViewerKey) -> UnpricedList:
 
 @router.post("/prices/assign", responses=problems(400, 404, 413, 429))
 def assign_price(body: AssignBody, service: ServiceDep, principal: AdminKey) -> Assigned:
-    """Says what an unpriced model costs, and prices the events of it that are booked without a price where `apply` is true."""
+    """Says what an unpriced model costs from now on; where `apply` is true, the events of it that are booked without a price get theirs."""
     rows = [row for row in unpriced(service.engine, principal.context) if row["model"] == body.model]
     rows = [row for row in rows if body.seller in (None, row["seller"])]
     done = assign(service.engine, principal.tenant, body.model, body.like, principal.actor, seller=body.seller)

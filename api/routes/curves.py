@@ -11,6 +11,7 @@ from accounting.selfhosted.curve_json import load_curve
 from accounting.selfhosted.evaluate import evaluate
 from accounting.storage import curves
 from api.deps import AdminKey, ServiceDep, ViewerKey
+from api.halves import refuse_halves
 from api.openapi import problems
 from api.schemas_curves import CurveCell, CurveEvaluation, CurveFile, CurveList, CurveRecorded, CurveRow
 
@@ -44,6 +45,7 @@ def post_curve(
 ) -> CurveRecorded:
     """Records a curve file (accounting/selfhosted/README.md, "The file"); the same file again changes nothing, another one of the
     same id is refused: charges name the curve that made them."""
+    refuse_halves("curve", body)
     text = json.dumps(body)
     return CurveRecorded(**curves.record_curve(service.engine, principal.context, text, principal.key_id))
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query
 
 from accounting.revenue import line_imports, lines, plan_prices, stripe_import, terms
 from api.deps import AdminKey, AnalystKey, ServiceDep, ViewerKey
+from api.halves import refuse_halves
 from api.openapi import problems
 from api.schemas_revenue import (
     Customer,
@@ -70,6 +71,7 @@ def post_stripe(
 ) -> RevenueAnswer:
     """Books Stripe objects: invoices, credit notes, balance transactions, credit grants and their transactions, subscriptions, customers,
     charges; others are skipped. An invoice line with `credit_grant` in its metadata is deferred until those credits are used."""
+    refuse_halves("objects", body)
     result = stripe_import.import_objects(service.engine, principal.context, body, recognition)
     return RevenueAnswer(**result.to_json())
 

@@ -129,6 +129,22 @@ def test_an_unpriced_model_is_assigned_and_its_backlog_priced(guest: httpx.Clien
     }
 
 
+@pytest.mark.parametrize("name", ["model", "like", "seller"])
+def test_a_name_that_can_not_be_stored_is_assigned_nothing(guest: httpx.Client, name: str) -> None:
+    sent = {"model": "m", "like": "openai/o3", "seller": "openai"}
+    answer = guest.post("/v1/prices/assign", json=sent | {name: f"{sent[name]}\0"})
+    assert (answer.status_code, answer.json()["field"], answer.json()["value"]) == (400, name, f"{sent[name]}\0")
+
+
+def test_half_a_character_in_a_contract_is_named(guest: httpx.Client) -> None:
+    content = (
+        rb'{"seller":"openai","currency":"USD","effective_from":"2026-01-01T00:00:00Z",'
+        rb'"rules":[{"rule_id":"all","kind":"discount","value":"0.10"}],"source":"x\ud83d"}'
+    )
+    answer = guest.put("/v1/prices/contracts/c1", content=content, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["field"], answer.json()["value"]) == (400, "contract.source", r"x\ud83d")
+
+
 def test_the_log_says_which_key_did_what(guest: httpx.Client, keys: dict[str, dict[str, str]]) -> None:
     guest.put("/v1/prices/alert-hook", json={"url": "http://127.0.0.1:9/hook"})
     newest = guest.get("/v1/audit", params={"limit": 1}).json()["acts"][0]

@@ -88,3 +88,22 @@ def test_what_can_not_be_used_is_refused_by_its_field(
 ) -> None:
     answer = admin.request(method, path, json=body)
     assert (answer.status_code, answer.json()["field"]) == (400, field)
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "value"),
+    [
+        (rb'[{"object":"customer","id":"cus_\ud800","metadata":{"user_id":"u"}}]', "objects[0].id", r"cus_\ud800"),
+        (rb'[{"object":"x"},{"object":"k\udc00"}]', "objects[1].object", r"k\udc00"),
+        (rb'[{"object":"x","\ud800":1}]', "objects[0]", r"\ud800"),
+    ],
+)
+def test_half_a_character_in_an_object_is_named(admin: httpx.Client, content: bytes, field: str, value: str) -> None:
+    answer = admin.post("/v1/revenue/stripe", content=content, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["field"], answer.json()["value"]) == (400, field, value)
+
+
+def test_a_pair_of_surrogates_is_a_character(admin: httpx.Client) -> None:
+    content = rb'[{"object":"k\ud83d\ude00"}]'
+    answer = admin.post("/v1/revenue/stripe", content=content, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["skipped"]) == (200, {"k\U0001f600 is not read": 1})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,22 @@ def test_a_file_longer_than_a_batch_keeps_its_line_numbers(acme: Run, tmp_path: 
     path.write_bytes(lines(rows))
     assert acme("ingest", str(path)).stdout == "accepted 5001, duplicates 0, conflicts 0, rejected 1\n"
     assert json.loads(Path(f"{path}.rejected.jsonl").read_text())["line"] == 5_002
+
+
+def test_a_pipe_of_more_than_a_batch_is_booked_to_its_end(acme: Run) -> None:
+    """A pipe has no place in it that a bar could follow."""
+    reading, writing = os.pipe()
+
+    def send() -> None:
+        with os.fdopen(writing, "wb") as file:
+            file.write(lines([event(f"p{number}") for number in range(5_001)]))
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    result = acme("ingest", f"/dev/fd/{reading}")
+    os.close(reading)
+    sender.join()
+    assert (result.exit_code, result.stdout) == (0, "accepted 5001, duplicates 0, conflicts 0, rejected 0\n")
 
 
 def test_an_unknown_tenant_is_not_found(acme: Run, tmp_path: Path) -> None:

@@ -62,6 +62,12 @@ def test_report_as_csv_is_rectangular(booked: Run) -> None:
     )
 
 
+def test_a_report_that_can_not_be_written_is_refused_by_its_path(booked: Run, tmp_path: Path) -> None:
+    path = tmp_path / "none" / "x.csv"
+    result = booked("report", "cost-of-revenue", *JULY, "--format", "csv", "--out", str(path))
+    assert (result.exit_code, result.stderr) == (2, f"Error: out='{path}': No such file or directory\n")
+
+
 def test_report_groups_and_limits(booked: Run) -> None:
     report = json.loads(booked("report", "cost-of-revenue", *JULY, "--group-by", "purpose", "--format", "json").stdout)
     assert [row["purpose"] for row in report["rows"]] == ["production", "eval"]

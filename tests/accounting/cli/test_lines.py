@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
+import zlib
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,13 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path: Path, name: 
     path.write_bytes(b'{"a":1}\n')
     with pytest.raises(InvalidInput, match="can't be decompressed"), opened(str(path)) as (reader, _):
         list(batches(reader, name, arrays=False))
+
+
+def test_a_damaged_gz_file_is_refused_and_no_traceback(tmp_path: Path) -> None:
+    """Its head is whole: what zlib finds in the middle is an error of another kind than gzip's."""
+    path = tmp_path / "e.gz"
+    whole = gzip.compress(b"".join(json.dumps({"a": at * 7919}).encode() + b"\n" for at in range(5_000)))
+    path.write_bytes(whole[:2_000] + b"\xff" * 200 + whole[2_200:])
+    with pytest.raises(InvalidInput, match="can't be decompressed") as refused, opened(str(path)) as (reader, _):
+        list(batches(reader, "e.gz", arrays=False))
+    assert isinstance(refused.value.__cause__, zlib.error)

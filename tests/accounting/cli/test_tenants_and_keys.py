@@ -9,7 +9,7 @@ import pytest
 from accounting.errors import Unauthenticated
 from accounting.storage.tenants import authenticate
 from tests.accounting.cli.conftest import Run, runner
-from tests.conftest import Database
+from tests.conftest import Database, Server
 
 pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
@@ -49,6 +49,17 @@ def test_a_key_is_printed_once_works_and_is_revoked(tokencogs: Run, tenant: str,
     assert "\trevoked 2" in tokencogs("key", "list").stdout
     with pytest.raises(Unauthenticated):
         authenticate(database.app, key)
+
+
+@pytest.mark.parametrize("words", [("tenant", "create", "first"), ("tenant", "list"), ("check",)])
+def test_a_database_without_schema_is_one_line_that_says_what_to_run(
+    server: Server, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    name = "postgres"
+    bare = Database(name, server.url(name, "tokencogs_owner"), server.url(name, "tokencogs"), server.url(name, name))
+    result = runner(bare, monkeypatch)(*words)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1), result.output
+    assert "run `tokencogs db upgrade`" in result.stderr
 
 
 def test_a_tenant_not_named_is_the_only_one_there_is(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,13 @@ def test_provider_and_model_must_be_said(acme: Run, tmp_path: Path) -> None:
     result = acme("trace", "import", "azure", str(path))
     assert result.exit_code == 2
     assert "Missing option '--provider'" in result.stderr
+
+
+def test_a_pipe_is_refused_as_a_trace_is_read_twice(acme: Run) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, AZURE.encode())
+    os.close(writing)
+    result = acme("trace", "import", "azure", f"/dev/fd/{reading}", *SAID)
+    os.close(reading)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "is a pipe; a trace is read twice, so a file is expected" in result.stderr

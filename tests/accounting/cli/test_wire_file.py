@@ -59,6 +59,15 @@ def test_auto_tells_rows_of_others_in_a_file_that_begins_as_spans_or_a_log(
     assert acme("ingest", str(path), "--format", "auto").stdout == _said(0, duplicates=4)
 
 
+def test_a_row_of_no_format_in_a_log_is_left_out_and_a_record_without_a_call_is_none(acme: Run, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    turn = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": "hi"}}
+    path.write_bytes(_lines(body("claude_code", 5), turn, {"type": "summary", "summary": "talk"}, {"foo": 1}))
+    result = acme("ingest", str(path), "--format", "auto")
+    assert (result.exit_code, result.stdout) == (1, _said(1, rejected=1))
+    assert json.loads(Path(f"{path}.rejected.jsonl").read_text())["line"] == 4
+
+
 def test_a_row_that_is_no_export_is_left_out_with_its_line(acme: Run, tmp_path: Path) -> None:
     path = tmp_path / "spans.jsonl"
     path.write_bytes(_lines(body("otlp", 2), {"id": "chatcmpl-1", "usage": {"prompt_tokens": 1}}, {}))

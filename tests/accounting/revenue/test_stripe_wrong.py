@@ -253,6 +253,22 @@ def test_a_customer_that_can_not_be_is_refused(
 
 
 @pytest.mark.storage
+@pytest.mark.parametrize(
+    ("charge", "field"),
+    [
+        ({"id": ["x"], "customer": "cus_1"}, "id"),
+        ({"id": {"a": 1}, "customer": "cus_1"}, "id"),
+        ({"id": "ch_1", "customer": 17}, "customer"),
+    ],
+)
+def test_a_bad_charge_is_rejected_by_its_field_and_costs_no_other_object(
+    database: Database, tenant: TenantContext, charge: dict[str, Any], field: str
+) -> None:
+    found = import_objects(database.app, tenant, [{"object": "charge"} | charge, FEE | {"id": f"txn_{field}_{charge}"}])
+    assert [(row["line"], row["field"]) for row in found.rejected] == [(1, field)]
+    assert found.accepted == 1
+
+
 def test_charges_in_any_shape_do_no_harm(database: Database, tenant: TenantContext) -> None:
     charges = [{"object": "charge"}, {"object": "charge", "id": "ch_1", "customer": {"id": "cus_9"}}]
     found = import_objects(database.app, tenant, [*charges, FEE | {"id": "txn_9", "source": "ch_1"}])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from accounting.errors import InvalidInput
+from accounting.errors import InvalidInput, TooLarge
+from accounting.usage.items import decoded
 from accounting.usage.native import NativeEvent, canonical
 from accounting.usage.parse import parse
 from tests.events import body, event, lines
@@ -129,3 +132,27 @@ def test_six_characters_that_spell_an_escape_are_six_characters() -> None:
     found = parse(json.dumps([spelled, event("e2", tags={"feature": "a\x00"})]).encode(), ndjson=False)
     assert [one.event_id for one in found.events] == ["e1"]
     assert [(one.event_id, one.field) for one in found.rejected] == [("e2", "tags")]
+
+
+@pytest.mark.parametrize("read", [parse, decoded])
+@pytest.mark.parametrize("ndjson", [False, True])
+def test_rows_beyond_the_limit_are_refused_before_they_take_memory(read: Callable[..., object], ndjson: bool) -> None:
+    """Two millions of empty rows are 6 kB of gzip, and would be hundreds of MiB."""
+    row = b"{}\n" if ndjson else b"{},"
+    sent = row * 2_000_000 if ndjson else b"[" + row * 2_000_000 + b"{}]"
+    tracemalloc.start()
+    with pytest.raises(TooLarge, match="more than 100 rows"):
+        read(sent, ndjson=ndjson, most=100)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3 * len(sent)
+
+
+@pytest.mark.parametrize("between", [b",", b" ,\n "])
+def test_as_many_rows_as_the_limit_are_read_whatever_commas_they_hold(between: bytes) -> None:
+    """One of them is none, so that each is read by itself."""
+    rows = [json.dumps(event(f"e{at}", tags={"a": "[1,2", "b": '",]'})).encode() for at in range(9)]
+    parsed = parse(b" [ " + between.join([*rows, b"0"]) + b" ] ", ndjson=False, most=10)
+    assert (len(parsed.events), len(parsed.rejected)) == (9, 1)
+    with pytest.raises(TooLarge, match="more than 9 rows"):
+        parse(b"[" + between.join([*rows, b"0"]) + b"]", ndjson=False, most=9)
