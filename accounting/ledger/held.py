@@ -1,14 +1,20 @@
-"""What does the ledger hold of one event, its corrections added?"""
+"""What does the ledger hold of one event, its corrections added?
+
+An event of a pool has a part for each hour and each pool that it ran in. It waits until its own pool's hour is settled, whatever others
+were settled before; then one part that is unpriced leaves the whole of it unpriced, as an unknown part is not 0.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
+from accounting.ledger.settlers.pool_booked import BASIS
 from accounting.money import from_minor
 
 _LATER = text(
@@ -44,7 +50,7 @@ def held(connection: Connection, tenant: str, row: Row[Any]) -> Held:
     """Adds up a row of usage_events and the lines after it."""
     parameters = {"tenant": tenant, "event_id": row.event_id, "revision": row.revision}
     later = connection.execute(_LATER, parameters).all()
-    newest: Any = next((line for line in reversed(later) if line.basis != "reversal"), row)
+    newest = _telling(row, later)
     first = {"list_cost": row.list_cost_e15, **dict.fromkeys(COSTS[1:], row.contracted_cost_e15)}
     costs: dict[str, Decimal | None] = {}
     for name in COSTS:
@@ -67,3 +73,20 @@ def held(connection: Connection, tenant: str, row: Row[Any]) -> Held:
         costs=costs,
         later=later,
     )
+
+
+def _telling(row: Row[Any], later: Sequence[Row[Any]]) -> Row[Any]:
+    """The line that says what an event's cost is: the newest, or of a pool's event the one that its status hangs on."""
+    parts: dict[tuple[str, datetime], Row[Any]] = {}
+    for line in later:
+        if line.basis == BASIS:
+            hour = line.charge_period_start.replace(minute=0, second=0, microsecond=0)
+            # Taken out first, so that parts stand in the order of their newest lines.
+            parts.pop((line.deployment, hour), None)
+            parts[line.deployment, hour] = line
+    if not parts:
+        return next((line for line in reversed(later) if line.basis != "reversal"), row)
+    if not any(line.supersedes == f"{row.event_id}:{row.revision}" for line in later):
+        return row
+    newest = list(parts.values())
+    return next((line for line in newest if line.charge_status != "priced"), newest[-1])

@@ -73,8 +73,8 @@ def make_or_buy_report(engine: Engine, context: TenantContext, query: ReportQuer
 
     bought_cost: the pool's requests at the tariff's (contracted) prices; bill: what the pool cost. full_per_million: the pool at R* all
     day. token_utilisation: tokens a day over the most of this mix that the pool serves a day at R*, as break_even_utilisation is (that
-    of `unit-costs` is of the bill). None: not known, the tariff can't serve the
-    requests, or the pool runs one phase of them (`role` prefill or decode). Section: sensitivity.
+    of `unit-costs` is of the bill). None: not known, the tariff can't serve the requests, or the pool runs one phase of them (`role`
+    prefill or decode): its bill is a part of what they cost. Section: sensitivity.
     """
     query.check_group_by(GROUP_BY)
     facts = pool_facts(engine, context, query)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -207,7 +207,7 @@ def _facts(
     settings = in_force(stated, last.hour) or (begun or list(stated))[-1]
     curve = load_curve(json.dumps(curve_file(engine, context, last.curve_id)))
     events = [row for _, row in charged if row is not None]
-    known = [row for row in events if row.known and 0 <= row.cached <= row.context and row.context > 0]
+    known = [row for row in events if _is_known(row)]
     notes = list(notes_of(curve, False))
     if len({(row.curve_id, row.policy) for row in hours}) > 1 or last.curve_id != settings.curve_id:
         notes.append(SEVERAL)
@@ -223,7 +223,7 @@ def _facts(
         hours=len(hours),
         capacity_us=sum(row.capacity_us for row in hours),
         idle_us=sum(row.idle_us for row in hours),
-        spent=_spent([row for row, _ in charged]),
+        spent=_spent(charged),
         requests=len(charged),
         workload=_workload(known) if known else None,
         busiest=max(came.values(), default=0) / 3_600,
@@ -231,9 +231,17 @@ def _facts(
     )
 
 
-def _spent(charged: Sequence[Any]) -> Spent:
+def _spent(charged: Sequence[tuple[Any, Any]]) -> Spent:
+    """A prompt that was computed before the period found its cached tokens there too."""
     names = (*_SECONDS, "steps", "step_shares")
-    return Spent(*(float(sum(getattr(row, name) for row in charged)) for name in names))
+    found = sum(tokens.cached for row, tokens in charged if row.own_prefill > 0 and _is_known(tokens))
+    sums = Spent(*(float(sum(getattr(row, name) for row, _ in charged)) for name in names))
+    return replace(sums, found=float(found))
+
+
+def _is_known(row: Any) -> bool:
+    """Whether the tokens of a request are kept, and how many of them were found in the cache is known."""
+    return bool(row is not None and row.known and 0 <= row.cached <= row.context and row.context > 0)
 
 
 def _workload(known: Sequence[Any]) -> Workload:

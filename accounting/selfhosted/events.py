@@ -46,6 +46,13 @@ class Events:
         found: Floats = _joined(changes, self.size // 4, np.float64)[self.order]
         return np.cumsum(found, out=found)
 
+    def before(self, places: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
+        """The places just before these events, and before those of their kind at the same moment: those come in no order."""
+        kind = self.order // (self.size // 4)
+        begins = np.ones(self.size, np.bool_)
+        begins[1:] = (self.seconds[:-1] > 0) | (kind[1:] != kind[:-1]) | (self.cell[1:] != self.cell[:-1])
+        return np.maximum.accumulate(np.where(begins, np.arange(self.size), 0))[places] - 1
+
 
 def line_up(shift: int, cell: Ints, received: Ints, began: Ints, first: Ints, end: Ints) -> Events:
     """Events of pieces whose times lie in [0, 2^shift) microseconds of their stretch."""

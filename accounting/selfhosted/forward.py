@@ -18,12 +18,15 @@ from accounting.selfhosted.pool import Pool
 from accounting.selfhosted.requests import Requests
 
 
-def complete_times(curve: Curve, pool: Pool, requests: Requests, replicas: int) -> tuple[Requests, Bools]:
+def complete_times(curve: Curve, pool: Pool, requests: Requests, replicas: int | Ints) -> tuple[Requests, Bools]:
     """Requests with the missing first tokens and ends filled in, and which those are. Failed ones without a first token stay as they are.
 
     All requests with a share are simulated together, each replica for itself; those of no known replica go round in order of arrival.
     Logged times are kept; a filled-in end keeps its simulated distance from the logged first token.
+
+    replicas: codes of those that serve, each once; a number of them stands for 0 and on.
     """
+    codes = np.arange(replicas) if isinstance(replicas, int) else replicas
     lacks_first, lacks_end = requests.first_token_at == NO_TIME, requests.completed_at == NO_TIME
     wanted = (lacks_first | lacks_end) & ~(requests.failed & lacks_first)
     if not wanted.any():
@@ -31,7 +34,9 @@ def complete_times(curve: Curve, pool: Pool, requests: Requests, replicas: int) 
     first, end = requests.first_token_at.copy(), requests.completed_at.copy()
     served = np.flatnonzero(~(requests.failed & lacks_first))
     order = served[np.lexsort((requests.request_id[served], requests.received_at[served]))]
-    replica = np.where(requests.replica[order] == UNKNOWN, np.arange(order.size) % replicas, requests.replica[order])
+    replica = np.where(
+        requests.replica[order] == UNKNOWN, codes[np.arange(order.size) % codes.size], requests.replica[order]
+    )
     for code in np.unique(replica):
         rows = order[replica == code]
         began, ended = _Replica(curve, pool, requests, rows).run()

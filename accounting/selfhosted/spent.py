@@ -15,6 +15,7 @@ class Spent:
         share: all of it. prefill: what precedes first tokens.
         own_prefill, own_decode, shared, experts: the share's parts (`lines.Lines`).
         request_steps: steps, each counted once for every request in it. step_shares: steps.
+        found: tokens that the prompts among them found in the cache; None: not told.
     """
 
     share: float
@@ -25,6 +26,7 @@ class Spent:
     experts: float
     request_steps: float
     step_shares: float
+    found: float | None = None
 
     @property
     def mean_batch(self) -> float | None:

@@ -20,6 +20,8 @@ from accounting.selfhosted.state import Policy, State, in_flight, state_of
 from accounting.selfhosted.windows import Load, Windows
 
 Places = npt.NDArray[np.int32]
+_HELD = 1e-13
+"""Of a running sum, what its last digits still hold to a thousandth; what is added in less is read from the state itself."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ class _Integrals:
     ) -> Phase:
         """Means between the events at two places; the piece holds held + slope * moment tokens, `half_way` on average.
 
-        A phase that begins and ends in one moment has its steps too: they are those of the state just before its end."""
+        A phase that begins and ends in one moment has its steps too, and so has one in which prompts stalled it until almost its end:
+        they are those of the state just before its end, and before that of any other which ends the same phase then."""
 
         def between(sums: Floats) -> Floats:
             return np.asarray(sums[stop] - sums[start])
@@ -131,13 +134,19 @@ class _Integrals:
         kv_share = half_way * between(self.held)
         beyond = np.zeros(steps.size, np.bool_) if self.beyond is None else has & (between(self.beyond) > 0)
         means = Phase(shared * scale, step_share * scale, experts, kv_share * scale, blocked * scale, beyond)
-        at_once = np.flatnonzero(has & (steps <= 0))
+        at_once = np.flatnonzero(has & (steps <= _HELD * self.steps[stop]))
         if at_once.size:
-            self._fill(means, at_once, stop[at_once] - 1, held, slope, half_way)
+            self._fill(means, at_once, self.events.before(stop[at_once]), held, slope, half_way)
         return means
 
     def _fill(
-        self, means: Phase, rows: Ints, places: Places, held: Floats, slope: Floats | None, half_way: Floats
+        self,
+        means: Phase,
+        rows: Ints,
+        places: npt.NDArray[np.intp],
+        held: Floats,
+        slope: Floats | None,
+        half_way: Floats,
     ) -> None:
         """Writes the state at `places`, in which each piece of `rows` still is."""
         state = self.state

@@ -84,11 +84,12 @@ def as_billed(curve: Curve, bill: int, spent: Spent, uncached_input: int, cached
     """Unit costs at which the given tokens pay the whole bill, gap, idle and underfill included; they are whole requests' tokens.
 
     By the shares' seconds: what precedes the first token, less r a cached token, is uncached input's; r a cached token is cached
-    input's; the rest is output's. Split to the last unit. Raises InvalidInput where there are no shares.
+    input's; the rest is output's. Only prompts among the shares had cached tokens to read (`Spent.found`; all, where it is not told),
+    and none of them took longer than its prompt. Split to the last unit. Raises InvalidInput where there are no shares.
     """
     if spent.share <= 0:
         raise InvalidInput("lines", 0, "without shares the bill is nobody's and tokens have no cost")
-    cached = curve.r * cached_input if spent.prefill else 0.0
+    cached = min(curve.r * (cached_input if spent.found is None else spent.found), spent.prefill)
     seconds = np.array([spent.prefill - cached, cached, spent.share - spent.prefill])
     parts = apportion(bill, np.rint(seconds * PS_PER_SECOND).astype(np.int64), np.arange(3)).tolist()
     pairs = zip(parts, (uncached_input, cached_input, output), strict=True)

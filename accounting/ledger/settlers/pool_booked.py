@@ -17,6 +17,8 @@ BASES = ("effective_cost", "direct_cost", "fully_loaded_cost")
 """Attributed, direct and fully loaded: of each, the lines of a pool hour add up to its bill."""
 Amounts = tuple[int, int, int]
 NOTHING: Amounts = (0, 0, 0)
+REQUESTS = "requests"
+"""What the lines of an hour's events are together, beside the reasons of its own."""
 _IDENTITY = ", ".join(IDENTITY)
 _HOUR = HOUR.format(moment="charge_period_start")
 _NEWEST = "(array_agg({name} ORDER BY created_at DESC, charge_id DESC))[1] AS {name}"
@@ -67,6 +69,28 @@ class Booked:
     events: dict[Key, list[Any]]
     reversed: set[tuple[str, int]]
     hours: dict[tuple[str, str, str], tuple[Amounts, int]]
+
+    def parts_of(self, subject: str, hour: datetime) -> dict[str, dict[str, Amounts]]:
+        """Currency -> REQUESTS, or a reason of the hour's own lines -> what is booked."""
+        found: dict[str, dict[str, Amounts]] = {}
+        for (name, reason, currency), (amounts, _) in self.hours.items():
+            if name == subject:
+                found.setdefault(currency, {})[reason] = amounts
+        for key, rows in self.events.items():
+            for row in rows if key[2] == hour else ():
+                parts = found.setdefault(row.billing_currency, {})
+                parts[REQUESTS] = plus(parts.get(REQUESTS, NOTHING), amounts_of(row))
+        return found
+
+
+def plus(one: Amounts, other: Amounts) -> Amounts:
+    """Their sum."""
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def minus(one: Amounts, other: Amounts) -> Amounts:
+    """Their difference."""
+    return one[0] - other[0], one[1] - other[1], one[2] - other[2]
 
 
 def read_booked(connection: Connection, tenant: str, pool: str, since: datetime, until: datetime) -> Booked:

@@ -8,18 +8,22 @@
 Requests that only a step ledger knows are a line of the hour, `unlogged`, with the amounts that requests have.
 Each row adds up to the bill. An hour without shares keeps gap and idle in every basis: they are unallocated. Underfill is a part of the
 shares, so its line is a memo: 0, with the amount in its details.
+
+In a closed month the requests keep what they have. What late events get is taken from the gap, and what the bill changed by since it was
+booked is added to idle in every basis, all in the open month; of a bill in another currency the whole, and what was booked is taken back.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.settlers.open_month import Month
-from accounting.ledger.settlers.pool_booked import BASIS, NOTHING, Amounts, Booked
-from accounting.ledger.settlers.pool_lines import SELLER, costs_of, minus, subject_of
+from accounting.ledger.settlers.pool_booked import BASIS, NOTHING, Amounts, Booked, minus, plus
+from accounting.ledger.settlers.pool_lines import SELLER, costs_of, subject_of
 from accounting.ledger.settlers.pool_shares import HourOwed
 from accounting.money import LINES_A_MINOR, format_minor
 
@@ -39,6 +43,9 @@ def hour_lines(one: HourOwed, booked: Booked, month: Month, late: Amounts) -> It
     if month.closed:
         if late != NOTHING:
             yield _hour_line(one, subject, GAP, one.bill.currency, minus(NOTHING, late), numbers[GAP] + 1, month)
+        for currency, amounts in _bill_news(one, booked, subject):
+            numbers[IDLE] += 1
+            yield _hour_line(one, subject, IDLE, currency, amounts, numbers[IDLE], month)
         return
     wanted = {(reason, one.bill.currency): amounts for reason, amounts in terms(one).items()}
     for reason, currency in sorted({*wanted, *held}):
@@ -47,6 +54,16 @@ def hour_lines(one: HourOwed, booked: Booked, month: Month, late: Amounts) -> It
         if amounts != booked_amounts or not lines:
             numbers[reason] += 1
             yield _hour_line(one, subject, reason, currency, minus(amounts, booked_amounts), numbers[reason], month)
+
+
+def _bill_news(one: HourOwed, booked: Booked, subject: str) -> Iterator[tuple[str, Amounts]]:
+    """By currency, the bill less what all lines of the hour add up to, where they differ."""
+    parts = booked.parts_of(subject, one.hour)
+    for currency in sorted({one.bill.currency, *parts}):
+        bill = one.bill.amount if currency == one.bill.currency else 0
+        known = reduce(plus, parts.get(currency, {}).values(), NOTHING)
+        if known != (bill, bill, bill):
+            yield currency, minus((bill, bill, bill), known)
 
 
 def terms(one: HourOwed) -> dict[str, Amounts]:

@@ -2,19 +2,20 @@
 
 Every settlement works out the whole of an hour, and appends the difference to what it appended before: events may come in any order.
 An event that stays priced gets one line, the difference; one whose status changes is taken back and stated anew, so that its tokens move
-to the coverage they belong to. In a closed month only events without a line get one, against the gap, in the open month.
+to the coverage they belong to. In a closed month only events without a line get one, against the gap, in the open month; what its bill
+changed by is the hour's own (pool_hour_lines.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.settlers.open_month import Month
-from accounting.ledger.settlers.pool_booked import BASES, BASIS, NOTHING, Amounts, Booked, amounts_of
+from accounting.ledger.settlers.pool_booked import BASES, BASIS, NOTHING, Amounts, Booked, amounts_of, minus
 from accounting.ledger.settlers.pool_cells import HOUR
 from accounting.ledger.settlers.pool_log import IDENTITY, Log
 from accounting.ledger.settlers.pool_owed import Owed
@@ -52,8 +53,8 @@ def event_lines(one: HourOwed, log: Log, booked: Booked, month: Month) -> Iterat
             yield from _take_back(booked.events[key], pool, one, month)
 
 
-def late_amounts(lines: list[NewCharge]) -> Amounts:
-    """What the events' lines of a closed hour add up to, whole 10^-18."""
+def sum_of(lines: Iterable[NewCharge]) -> Amounts:
+    """What lines of one currency add up to, whole 10^-18."""
     priced = [line for line in lines if line.effective_cost is not None]
     sums = [sum(to_line(getattr(line, name), name) for line in priced) for name in BASES]
     return sums[0], sums[1], sums[2]
@@ -102,10 +103,6 @@ def _owed_amounts(owed: Owed) -> Amounts | None:
         return None
     attributed = owed.direct + owed.gap
     return attributed * LINES_A_MINOR, owed.direct * LINES_A_MINOR, (attributed + owed.idle) * LINES_A_MINOR
-
-
-def minus(one: Amounts, other: Amounts) -> Amounts:
-    return one[0] - other[0], one[1] - other[1], one[2] - other[2]
 
 
 def costs_of(amounts: Amounts | None) -> dict[str, Any]:

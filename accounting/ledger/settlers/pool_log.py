@@ -23,12 +23,15 @@ from accounting.selfhosted.requests import Requests
 HOUR = "date_bin('1 hour', {moment}, timestamptz '2000-01-01 00:00:00+00')"
 _CALLED = {"prefill": ("prefill_deployment", "prefill_replica")}
 _LONGEST, _SKEW = "interval '24 hours'", "interval '1 hour'"
+# What nobody logged of a request that ran: a failure without a first token shows no steps, so that nothing of it is filled in.
+_RAN = "(e.status = 'ok' OR e.first_token_at IS NOT NULL)"
+_LACKS = f"({_RAN} AND (e.first_token_at IS NULL OR e.completed_at IS NULL))"
 # An end that nobody logged may lie in the next hour.
 _SPAN = f"""
 CROSS JOIN LATERAL (
   SELECT least(e.occurred_at, e.prefill_started_at, e.first_token_at) AS low,
          greatest(e.occurred_at, e.first_token_at,
-                  coalesce(e.completed_at, CASE WHEN e.status = 'ok' THEN e.occurred_at + {_SKEW} END)) AS high
+                  coalesce(e.completed_at, CASE WHEN {_RAN} THEN e.occurred_at + {_SKEW} END)) AS high
 ) stamps CROSS JOIN LATERAL (
   SELECT stamps.low < e.occurred_at - {_SKEW} OR stamps.high > e.occurred_at + {_LONGEST} AS odd
 ) judged CROSS JOIN LATERAL (
@@ -44,7 +47,7 @@ WHERE e.tenant = :tenant AND e.{{column}} = :pool AND e.deployment IS NOT NULL A
 """
 _DIGEST = f"""
 SELECT hours.hour, sum(hashtextextended(e.event_id || ':' || e.revision, 0)) AS digest, count(*) AS events,
-       bool_or(e.{{replica}} IS NULL OR e.status = 'ok' AND (e.first_token_at IS NULL OR e.completed_at IS NULL)) AS lacking
+       bool_or(e.{{replica}} IS NULL OR {_LACKS}) AS lacking
 {_FROM}
 CROSS JOIN LATERAL generate_series({HOUR.format(moment="span.began")}, span.ended, interval '1 hour') hours (hour)
 {_WHERE} AND hours.hour >= :since AND hours.hour < :until

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.settlers.open_month import Month
-from accounting.ledger.settlers.pool_booked import Amounts
+from accounting.ledger.settlers.pool_booked import NOTHING, REQUESTS, Amounts, Booked, plus
 from accounting.ledger.settlers.pool_due import Due
+from accounting.ledger.settlers.pool_hour_lines import GAP, IDLE, UNLOGGED
+from accounting.ledger.settlers.pool_lines import subject_of, sum_of
 from accounting.ledger.settlers.pool_shares import HourOwed
 from accounting.money import from_line, from_minor
 from accounting.selfhosted.reasons import ESTIMATED, EXACT, QUALITIES
 
 
-def settled_row(due: Due, owed: HourOwed, late: Amounts, month: Month) -> dict[str, Any]:
-    """A row of pool_hours. In a closed month the last one stays, but for what its late events took from the gap."""
+def settled_row(due: Due, owed: HourOwed, booked: Booked, lines: Sequence[NewCharge], month: Month) -> dict[str, Any]:
+    """A row of pool_hours; `lines`: the hour's of this run. In a closed month the terms of the bill are what lines have of them."""
     last = due.settled
     row: dict[str, Any] = {
         "pool_id": due.settings.pool_id,
@@ -37,7 +41,7 @@ def settled_row(due: Due, owed: HourOwed, late: Amounts, month: Month) -> dict[s
         "log_digest": due.log.text,
         "lacking": due.log.lacking,
     }
-    return row if last is None or not month.closed else row | _closed(last, late)
+    return row if last is None or not month.closed else row | _kept(last) | _standing(owed, booked, lines)
 
 
 def _amounts(owed: HourOwed) -> dict[str, Any]:
@@ -64,20 +68,29 @@ def _times(owed: HourOwed) -> dict[str, int]:
     }
 
 
-def _closed(last: Any, late: Amounts) -> dict[str, Any]:
-    """What a closed month's row keeps; late events were charged against the gap."""
-    kept = (
-        "bill",
-        "billing_currency",
-        "idle",
-        "unallocated_gap",
-        "unallocated_idle",
-        "unproven",
-        "underfill",
-        "utilisation",
-        "variance",
-        "unlogged",
-        "exact",
-    )
-    moved = from_line(late[1])
-    return {name: getattr(last, name) for name in kept} | {"direct": last.direct + moved, "gap": last.gap - moved}
+def _kept(last: Any) -> dict[str, Any]:
+    """What a closed month's row keeps: memos of what its requests were charged by."""
+    return {
+        name: getattr(last, name) for name in ("unproven", "underfill", "utilisation", "variance", "unlogged", "exact")
+    }
+
+
+def _standing(owed: HourOwed, booked: Booked, lines: Sequence[NewCharge]) -> dict[str, Any]:
+    """The terms of the bill as they are booked with this run's lines, in its currency: voids and revisions move them too."""
+    subject, currency = subject_of(owed.settings.pool_id, owed.hour), owed.bill.currency
+    parts = booked.parts_of(subject, owed.hour).get(currency, {})
+    mine = [line for line in lines if line.billing_currency == currency]
+
+    def of(part: str) -> Amounts:
+        new = [line for line in mine if part == (REQUESTS if line.subject_kind == "event" else line.reason)]
+        return plus(parts.get(part, NOTHING), sum_of(new))
+
+    (gap, gap_direct, gap_loaded), (_, idle, idle_loaded) = of(GAP), of(IDLE)
+    amounts = {
+        "direct": of(REQUESTS)[1] + of(UNLOGGED)[1],
+        "gap": gap_direct,
+        "idle": idle,
+        "unallocated_gap": gap,
+        "unallocated_idle": gap_loaded + idle_loaded - gap,
+    }
+    return {name: from_line(amount) for name, amount in amounts.items()}

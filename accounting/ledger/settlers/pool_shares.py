@@ -106,7 +106,7 @@ def owed_for(
         cells, engine = cells_of(served, members, codes, split=lacking), settings.engine()
         requests = requests if ledger is None else ledger.placed(requests)
         if lacking:
-            requests, filled = complete_times(curve, engine, requests, int(cells.replicas.sum()))
+            requests, filled = complete_times(curve, engine, requests, np.unique(cells.replica))
         requests = _phase(requests, settings.role)
         if ledger is None:
             found = attribute(curve, engine, requests, cells, settings.policy, filled)
@@ -218,7 +218,7 @@ def _reason(found: Attribution, billed: Bools, at: int) -> str:
     """Why a request has no share in its own hour."""
     reason = int(found.reason[at])
     if at in found.refused.row:
-        return WAITED
+        return REASONS[OUTSIDE]
     if reason == CHARGED or (reason == NOT_BILLED and billed[at]):
         return WAITED
     return REASONS[reason]

@@ -17,11 +17,11 @@ from sqlalchemy import Connection
 
 from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.settlers.open_month import Closed, Month, closed_months, month_of
-from accounting.ledger.settlers.pool_booked import NOTHING, Amounts, Booked, read_booked
+from accounting.ledger.settlers.pool_booked import NOTHING, Booked, read_booked
 from accounting.ledger.settlers.pool_cells import HOUR, replica_codes
 from accounting.ledger.settlers.pool_due import Due, due_hours, runs
 from accounting.ledger.settlers.pool_hour_lines import hour_lines
-from accounting.ledger.settlers.pool_lines import event_lines, late_amounts
+from accounting.ledger.settlers.pool_lines import event_lines, sum_of
 from accounting.ledger.settlers.pool_log import Log, read_log
 from accounting.ledger.settlers.pool_row import settled_row
 from accounting.ledger.settlers.pool_shares import HourOwed, owed_for
@@ -72,14 +72,14 @@ def _settle_run(
         if due.settled is None:
             # A bill that comes after the close is booked in the open month as a whole.
             month = replace(month, closed=False)
-        lines, late = _lines(owed, log, booked, month)
-        rows.append(settled_row(due, owed, late, month))
+        lines = _lines(owed, log, booked, month)
+        rows.append(settled_row(due, owed, booked, lines, month))
         yield from lines
     record_hours(connection, context.tenant, rows)
 
 
-def _lines(owed: HourOwed, log: Log, booked: Booked, month: Month) -> tuple[list[NewCharge], Amounts]:
-    """The lines of an hour, and what late events of a closed month took from its gap."""
+def _lines(owed: HourOwed, log: Log, booked: Booked, month: Month) -> list[NewCharge]:
+    """The lines of an hour; what late events of a closed month get is taken from its gap."""
     lines = list(event_lines(owed, log, booked, month))
-    late = late_amounts(lines) if month.closed else NOTHING
-    return [*lines, *hour_lines(owed, booked, month, late)], late
+    late = sum_of(lines) if month.closed else NOTHING
+    return [*lines, *hour_lines(owed, booked, month, late)]

@@ -57,6 +57,15 @@ def test_a_call_in_one_stamp_stops_no_settlement(database: Database, first: str 
     assert found["other"][0] > 0
 
 
+def test_calls_in_one_stamp_share_their_step_alike(database: Database) -> None:
+    """x and y share the one step of their prompts: 0.021 s of their own and half of 0.010 s each, at 0.001 a second."""
+    world = PoolWorld.make(database)
+    world.send(*(request(name, *["10:00:01"] * 3, usage={"output_tokens": 1}) for name in "xy"))
+    world.bill("3.60", TEN)
+    world.settle()
+    assert terms(world) == dict.fromkeys("xy", (Decimal("0.000026"), 0.005, 1.0, 2.0))
+
+
 def test_a_prefill_pool_is_settled_where_the_first_token_is_stamped_with_the_call(database: Database) -> None:
     world = PoolWorld.make(database, role="decode")
     world.pool(("p0",), pool_id="prefill-1", role="prefill")

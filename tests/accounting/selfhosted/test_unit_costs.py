@@ -85,6 +85,22 @@ def test_in_a_pool_of_decode_steps_output_pays_all() -> None:
     assert (costs.uncached_input, costs.cached_input, costs.output) == (0, 0, 10_000_000)
 
 
+def test_cached_tokens_of_prompts_that_ran_before_take_nothing_of_those_that_run_now() -> None:
+    """Two seconds of shares, 0.026 of them before a first token that found 500 tokens: 0.026 - 5e-6, 5e-6 and 1.974 s of a bill of
+    2,000,000, a microsecond each. The other request of the 10,000,500 cached tokens only decodes here."""
+    spent = Spent(2.0, 0.026, 0.021, 1.5, 0.479, 0.0, 200.0, 100.0, found=500)
+    costs = as_billed(CURVE, 2_000_000, spent, 1_000, 10_000_500, 100)
+    assert (costs.uncached_input, costs.output) == (25_995_000, 19_740_000_000)
+    assert costs.cached_input == Fraction(5_000_000, 10_000_500)
+
+
+def test_cached_tokens_take_no_longer_than_the_prompts_that_found_them() -> None:
+    """10,000,500 tokens at 1e-8 s would take 0.100005 s, more than the 0.026 s before first tokens."""
+    spent = Spent(2.0, 0.026, 0.021, 1.5, 0.479, 0.0, 200.0, 100.0)
+    costs = as_billed(CURVE, 2_000_000, spent, 1_000, 10_000_500, 100)
+    assert (costs.uncached_input, costs.output) == (0, 19_740_000_000)
+
+
 def test_a_table_does_not_say_what_a_cached_token_costs() -> None:
     """Half of the shares before first tokens: 500 over 1,000 new tokens, 500 over 100 given out."""
     steps = Grid(np.array([1.0]), np.array([1_000.0]), np.array([[0.01]]))

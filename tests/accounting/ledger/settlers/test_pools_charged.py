@@ -9,6 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
+from accounting.ledger.read import charge_of
 from accounting.selfhosted.curve import Domain, TableCurve
 from accounting.selfhosted.curve_json import dump_curve
 from accounting.selfhosted.grid import Grid
@@ -84,7 +85,7 @@ def test_a_request_beyond_the_measured_range_is_marked_or_refused_by_the_pools_o
 
 def test_steps_that_no_run_of_a_table_had_are_marked_or_refused_by_the_pools_option(make: Make) -> None:
     """Of two at once nothing was served at 10,000 tokens: a and b run together, c alone; v and w wait in this hour
-    and run together in the next."""
+    and run together in the next. Where that is refused, their tokens are unpriced in the hour they came in, and c alone is priced."""
     known = np.array([[True, True], [True, False]])
     steps = Grid(np.array([1.0, 2.0]), np.array([1.0, 10_000.0]), np.full((2, 2), 0.01), known)
     header = dataclasses.replace(CURVE.header, curve_id="holes")
@@ -106,8 +107,9 @@ def test_steps_that_no_run_of_a_table_had_are_marked_or_refused_by_the_pools_opt
     )
     marked = "SELECT subject_id FROM charges WHERE (details->'beyond_measured_range')::boolean ORDER BY subject_id"
     assert flags.query(marked) == [("a",), ("b",), ("v",), ("w",)]
-    assert refuses.query("SELECT charged, unpriced FROM pool_hours ORDER BY hour") == [(1, 2), (0, 2)]
-    assert refuses.reasons() == {"outside_measured_range"}
+    assert refuses.query("SELECT charged, unpriced FROM pool_hours ORDER BY hour") == [(1, 4), (0, 2)]
+    assert (refuses.statuses(), refuses.reasons()) == ({"priced": 1, "unpriced": 4}, {"outside_measured_range"})
+    assert {charge_of(refuses.database.app, refuses.tenant, name)["status"] for name in "abvw"} == {"unpriced"}
 
 
 def test_what_becomes_known_by_a_revision_is_priced(make: Make) -> None:

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import count
 
 import pytest
 from sqlalchemy import text
 
 from accounting.ledger.charge_line import NewCharge
+from accounting.ledger.closing import close_month
+from accounting.ledger.pool_billing import bill_schedule
+from accounting.ledger.pool_check import check_pools
 from accounting.ledger.settle import settle
+from accounting.ledger.settlers.pools import settle_pools
 from accounting.ledger.settlers.scheduled_bills import bill_scheduled
 from accounting.ledger.settlers.unused_hours import settle_unused
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
@@ -33,6 +38,8 @@ pytestmark = [pytest.mark.storage, pytest.mark.one_server]
 
 DAY = datetime(2026, 9, 1, tzinfo=UTC)
 NOW = DAY + timedelta(hours=3, minutes=20)
+LATE = datetime(2026, 10, 3, tzinfo=UTC)
+"""When September is over."""
 _NUMBERS = count(1)
 
 
@@ -126,6 +133,41 @@ def test_another_amount_books_the_difference(database: Database, tenant: TenantC
     gpu_rates.record_rate(database.app, tenant, _reserved("96"), "test")
     assert [line.effective_cost for line in _run(database, tenant)] == [Decimal(1)] * 3
     assert _ledger(database, tenant) == 6
+
+
+def test_a_replica_stated_after_the_close_moves_its_hours_to_the_pool(
+    database: Database, tenant: TenantContext
+) -> None:
+    """24 of 48 are the pool's and 24 unused. With a second replica each hour's bill is 2 and its unused part 0: after the close 24 x 1 more
+    are the pool's in October and 24 x 1 less unused, and the reservation is 48 still."""
+
+    def run() -> None:
+        steps = partial(settle_pools, now=LATE), partial(settle_unused, now=LATE)
+        settle(database.app, tenant, settlers=steps)
+
+    def booked() -> list[tuple[object, ...]]:
+        query = (
+            "SELECT booking_period, purpose, sum(effective_cost)::int, sum(direct_cost)::int, sum(fully_loaded_cost)::int "
+            "FROM charges WHERE purpose IN ('pool_idle', 'unused_capacity') GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        with transaction(database.app, tenant.tenant) as connection:
+            return [tuple(row) for row in connection.execute(text(query))]
+
+    bill_schedule(database.app, tenant, DAY, DAY + timedelta(days=1), "test", now=LATE)
+    run()
+    september = [(date(2026, 9, 1), purpose, 24, 24, 24) for purpose in ("pool_idle", "unused_capacity")]
+    assert booked() == september
+    close_month(database.app, tenant, date(2026, 9, 1), "ann", now=LATE)
+    pools.record_member(database.app, tenant, Membership("chat", "r1", DAY, rate_id="res"), "test")
+    bill_schedule(database.app, tenant, DAY, DAY + timedelta(days=1), "test", now=LATE)
+    for _ in range(2):
+        run()
+        assert booked() == [
+            *september,
+            (date(2026, 10, 1), "pool_idle", 24, 24, 24),
+            (date(2026, 10, 1), "unused_capacity", -24, -24, -24),
+        ]
+    assert [one.describe() for one in check_pools(database.app, tenant) if one.differs] == []
 
 
 def test_what_nobody_used_stands_in_cost_of_revenue(database: Database, tenant: TenantContext) -> None:
