@@ -93,11 +93,8 @@ def alert(engine: Engine, context: TenantContext) -> int:
     }
     try:
         answer = httpx.post(url, json=body, timeout=TIMEOUT, follow_redirects=False)
-    except (
-        httpx.HTTPError,
-        httpx.InvalidURL,
-        ValueError,
-    ) as error:  # an address of before may have no host that can be asked
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        # The last two: an address that was stored before may have no host that can be asked.
         raise AlertNotDelivered(f"alert of tenant {context.tenant}: {type(error).__name__}") from error
     if not answer.is_success:
         raise AlertNotDelivered(f"alert of tenant {context.tenant}: the address answered {answer.status_code}")

@@ -166,19 +166,7 @@ def _joined(batches: Iterator[Batch]) -> Iterator[Batch]:
 def _spans(row: bytes, now: datetime, protobuf: bool) -> Prepared:
     """The calls of one export; one that can't be read at all, or is none, is a rejection, so that the others are booked."""
     try:
-        if not protobuf:
-            _must_be_export(row)
         return prepare_otlp(row, now, protobuf=protobuf)
     except InvalidInput as error:
         unread = Rejection(0, None, error.field, str(error.value), error.reason)
         return prepare_read(WireRead(OTLP, rejected=[unread]), now)
-
-
-def _must_be_export(row: bytes) -> None:
-    """Raises InvalidInput for an object that names other things than spans; an empty one is an export without any."""
-    try:
-        body = msgspec.json.decode(row)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return  # the reader says what is wrong with it
-    if isinstance(body, dict) and body and not {"resourceSpans", "resource_spans"} & body.keys():
-        raise InvalidInput("resourceSpans", None, f"an OTLP export has it; this row has {', '.join(sorted(body)[:5])}")

@@ -5,8 +5,8 @@ What it can't place is told row by row and amount by amount, and keeps none of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, Engine
 
@@ -39,33 +39,31 @@ def import_bills(
         result = Billed()
         found = _spread(connection, stated, costs, result)
         currencies = {pool_id: versions[0].billing_currency for pool_id, versions in stated.items()}
-        stands = _standing(connection, found)
+        known = read_bills(connection, *_span((one.pool_id, moment(one.hour_us)) for one in found)) if found else {}
         bills = {
-            (one.pool_id, moment(one.hour_us)): _imported(one, currencies[one.pool_id], source, source_id)
+            key: _imported(one, currencies[one.pool_id], source, source_id)
             for one in found
-            if not one.empty or (one.pool_id, moment(one.hour_us)) in stands
+            if _says_something(one, known.get(key := (one.pool_id, moment(one.hour_us))))
         }
         unused = _unused_imported(read, source_id, result) if source == FOCUS else {}
         if bills or unused:
-            span = [hour for _, hour in (*bills, *unused)]
-            ends = min(span), max(span) + timedelta(hours=1)
-            new = [
-                *news(bills, read_bills(connection, *ends), result, True, None),
-                *news(unused, read_unused(connection, *ends), result, True, None),
-            ]
+            stood = read_unused(connection, *_span(unused)) if unused else {}
+            new = [*news(bills, known, result, True, None), *news(unused, stood, result, True, None)]
             append(connection, context, new, actor, at)
             counts = {name: getattr(result, name) for name in ("written", "unchanged", "replaced")}
             audit.note(connection, context.tenant, at, actor, "pool.import_bills", source_id, after=counts)
         return result
 
 
-def _standing(connection: Connection, found: Sequence[HourCost]) -> set[Key]:
-    """Empty hours that another bill has costs for: it is superseded, as in every hour that a file names."""
-    empty = [moment(one.hour_us) for one in found if one.empty]
-    if not empty:
-        return set()
-    known = read_bills(connection, min(empty), max(empty) + timedelta(hours=1))
-    return {key for key, bill in known.items() if bill.amount}
+def _span(keys: Iterable[Key]) -> tuple[datetime, datetime]:
+    hours = [hour for _, hour in keys]
+    return min(hours), max(hours) + timedelta(hours=1)
+
+
+def _says_something(one: HourCost, known: BilledHour | None) -> bool:
+    """An hour that a longer period names and has nothing for is news only where a bill with costs stands: it is superseded, as in every
+    hour that a file names."""
+    return not one.empty or (known is not None and known.amount != 0)
 
 
 def _usable(read: ReadCosts, stated: Mapping[str, Sequence[PoolSettings]]) -> list[ImportedCost]:

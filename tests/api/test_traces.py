@@ -154,6 +154,13 @@ def test_an_export_without_spans_is_taken(ingest: httpx.Client, nothing: dict[st
     assert (answer.status_code, answer.json()) == (200, {})
 
 
+def test_what_is_no_export_is_refused_by_name(ingest: httpx.Client) -> None:
+    """A completion sent to the wrong route would be lost with a 200."""
+    answer = ingest.post(URL, json={"id": "chatcmpl-1", "usage": {"prompt_tokens": 1}})
+    assert answer.status_code == 400
+    assert "resourceSpans" in answer.text
+
+
 def _one(n: int, **fields: Any) -> dict[str, Any]:
     found: dict[str, Any] = body("otlp", n)["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
     return {**found, **fields}

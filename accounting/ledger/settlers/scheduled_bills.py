@@ -7,12 +7,14 @@ replicas and rates are often stated late. What is older changes by `tokencogs po
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, text
 
 from accounting.ledger.charge_line import NewCharge
 from accounting.ledger.pool_billing import bill_hours
+from accounting.selfhosted.pool import HOUR_US
+from accounting.selfhosted.rates import moment, us
 from accounting.storage import gpu_rates, pools
 from accounting.storage.pool_bills import LONGEST, SCHEDULE
 from accounting.tenant import TenantContext
@@ -43,17 +45,18 @@ def bill_scheduled(
             first = max(one.effective_from, billed.get(one.pool_id, one.effective_from))
             if one.effective_until is None or first < one.effective_until:
                 owed.append(_hour_of(first))
+        reach = _hour_of(until - LONGEST) + _HOUR
         least, most = connection.execute(_COVERED, {"tenant": context.tenant, "schedule": SCHEDULE}).one()
         for rate in held:
-            first = _hour_of(rate.effective_from)
+            first = max(_hour_of(rate.effective_from), reach)
             if least is not None and first >= least:
                 first = max(first, most + _HOUR)
             if rate.effective_until is None or first < rate.effective_until:
                 owed.append(first)
-        bill_hours(connection, context, max(min(owed), until - LONGEST), until, ACTOR, now=until)
+        bill_hours(connection, context, max(min(owed), reach), until, ACTOR, now=until)
     yield from ()
 
 
-def _hour_of(moment: datetime) -> datetime:
+def _hour_of(at: datetime) -> datetime:
     """The hour's beginning: of one that a replica came in half-way its part is billed."""
-    return moment - (moment - datetime(1970, 1, 1, tzinfo=UTC)) % _HOUR
+    return moment(us(at) // HOUR_US * HOUR_US)

@@ -13,13 +13,23 @@ from accounting.usage.otlp.vocabulary import wanted
 
 
 def exported(body: bytes, *, protobuf: bool) -> list[Span | InvalidInput]:
-    """Every span in its order, or what is wrong with it. Raises InvalidInput where the request as a whole can't be read."""
+    """Every span in its order, or what is wrong with it. Raises InvalidInput where the request as a whole can't be read, or is none."""
     if protobuf:
         return list(from_protobuf(body, wanted))
     try:
-        return list(from_json(body, wanted))
+        spans = from_json(body, wanted)
     except InvalidInput as error:
         return list(_one_by_one(body, error))
+    if not spans:
+        _refuse_other(body)
+    return list(spans)
+
+
+def _refuse_other(body: bytes) -> None:
+    """Raises InvalidInput for an object that has other things than spans; an empty one is an export without any."""
+    names = msgspec.json.decode(body, type=dict[str, msgspec.Raw]).keys()
+    if names and not {"resourceSpans", "resource_spans"} & names:
+        raise InvalidInput("resourceSpans", None, f"an OTLP export has it; this has {', '.join(sorted(names)[:5])}")
 
 
 def _one_by_one(body: bytes, whole: InvalidInput) -> Iterator[Span | InvalidInput]:

@@ -130,9 +130,8 @@ def _attend(n: Any, sequence: Any, head: Any, start: Any, count: Any, scratch: A
     scale = as_f32(numba.int32(n[16]))
     table = n[6] + 8 * sequence * n[7]
     last, first = get_i64(n[8] + 8 * sequence), get_i64(n[9] + 8 * sequence)
-    end = (
-        -(-(last - first + 1) // COLUMNS) * COLUMNS
-    )  # one more at least: an odd number of keys in a block is read in pairs
+    # One more at least: an odd number of keys in a block is read in pairs.
+    end = -(-(last - first + 1) // COLUMNS) * COLUMNS
     row = 4 * end + BYTES
     q = n[0] + sequence * n[1] + (head * group + start) * size
     keys, values = n[2] + head * n[5], n[3] + head * n[5]

@@ -7,18 +7,21 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
 
 from accounting.ledger.charge_line import NewCharge
+from accounting.ledger.pool_billing import bill_hours
 from accounting.ledger.settle import settle
-from accounting.ledger.settlers.scheduled_bills import bill_scheduled
+from accounting.ledger.settlers.scheduled_bills import ANEW, bill_scheduled
 from accounting.selfhosted.pool_settings import Membership, PoolSettings
 from accounting.selfhosted.rates import GpuRate
 from accounting.storage import gpu_rates, pools
 from accounting.storage.curves import record_shared_curve
 from accounting.storage.engine import transaction
+from accounting.storage.pool_bills import LONGEST
 from accounting.storage.tenants import context, create_tenant
 from accounting.tenant import TenantContext
 from api.routes.curves import EXAMPLE_CURVE
@@ -81,6 +84,37 @@ def test_a_reservation_costs_before_its_first_replica_comes(database: Database) 
     for _ in range(2):
         assert run(database, tenant, DAY + timedelta(days=20, minutes=30)) == (240, 240)
     assert run(database, tenant, DAY + timedelta(days=25)) == (360, 240)
+
+
+def test_what_was_owned_for_years_is_billed_once_and_not_anew_by_each_run(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first run goes back as far as one may, later ones two days."""
+    owned = GpuRate(
+        "own",
+        "reserved",
+        "H200",
+        "USD",
+        DAY - timedelta(days=1_000),
+        DAY + timedelta(days=1_000),
+        gpus=1,
+        amount=Decimal(48_000),
+    )
+    tenant = tenant_with(database, owned)
+    seen: list[datetime] = []
+
+    def watched(connection: Connection, asked: TenantContext, since: datetime, *more: Any, **named: Any) -> Any:
+        seen.append(since)
+        return bill_hours(connection, asked, since, *more, **named)
+
+    monkeypatch.setattr("accounting.ledger.settlers.scheduled_bills.bill_hours", watched)
+    now = DAY + timedelta(minutes=20)
+    for later in (timedelta(0), timedelta(minutes=20), timedelta(hours=3)):
+        run(database, tenant, now + later)
+    assert seen == [
+        DAY + timedelta(hours=1) - LONGEST,
+        *(now + later - ANEW for later in (timedelta(minutes=20), timedelta(hours=3))),
+    ]
 
 
 def test_a_reservation_that_nobody_serves_on_costs_all_the_same(database: Database) -> None:
