@@ -26,6 +26,7 @@ def half(*tiers: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("stated", "said"),
     [
+        ({"seller": "Google"}, "seller='Google': price rows call it 'google'"),
         ({"seller": "bedrock"}, "seller='bedrock': price rows call it 'aws'"),
         (half("standard"), "service_tiers='standard': price rows call it 'default'"),
         (half("batch", "Flex"), "service_tiers='Flex': price rows call it 'flex'"),
