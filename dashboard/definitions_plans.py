@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PLANS = {
-    "subscribers": "Who had the plan on any day of the period.",
+    "subscribers": "Who had the plan on any day of the period, or paid for it in the period.",
     "average_subscribers": "Subscribers of an average day.",
     "paying_subscribers": "Subscribers whose net revenue is above 0.",
     "paying_users": "Users whose net revenue is above 0, on any plan.",
@@ -41,7 +41,7 @@ PLANS = {
     "acquisition_cost_per_user": "What winning one of them cost, as the plan states it.",
     "cost": "Effective cost, payment fees included where the line has them.",
     "revenue": "Net revenue.",
-    "price": "Change of revenue, or cost a million tokens, that comes from prices.",
+    "price": "Change of net revenue that comes from prices.",
     "volume": "Change of revenue by more or fewer average subscribers.",
     "mix": "Change of revenue by subscribers moving between plans.",
     "new": "Revenue of plans that were sold in one of the periods only.",
@@ -79,3 +79,18 @@ PLANS = {
     "acquisition_cost": "What winning a subscriber of the plan cost.",
 }
 """Name of a column or figure -> its definition."""
+
+STEPS = {
+    "revenue": "Change of net revenue that this step makes.",
+    "cost": "Change of cost that this step makes, idle machines and payment fees included.",
+    "margin": "Change of gross margin that this step makes: that of revenue less that of cost.",
+}
+"""The same for the steps of a margin bridge, whose columns are changes."""
+
+DATED = {
+    "price": "What one seat costs for so many months, from that day on.",
+    "unit": "What the plan meters: requests or tokens; empty: nothing.",
+    "included_units": "Units that a calendar month includes.",
+    "unit_price": "What units beyond the included ones cost, for so many as unit_per says.",
+}
+"""The same for the dated prices of plans."""

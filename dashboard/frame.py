@@ -92,7 +92,7 @@ def table(
     Args:
         rows: as the API sent them, in its order.
         columns: name, kind and maybe label of each, as a report's JSON has them; beside its kinds `moment`, `prose` (wrapped) and
-            `drawing`.
+            `drawing`. meaning: where it is another than the name's own (`define`).
         caption: what it shows. currency: key of each row that names its amounts' currency.
     """
     exact = reader().exact
@@ -107,7 +107,7 @@ def table(
 
 
 def _heading(column: Mapping[str, str]) -> str:
-    meaning = define(column["name"])
+    meaning = column.get("meaning") or define(column["name"])
     title = f' title="{html.escape(meaning, quote=True)}"' if meaning else ""
     number = ' class="n"' if column["kind"] in _NUMERIC else ""
     return f'<th scope="col"{number}{title}>{html.escape(column.get("label") or label(column["name"]))}</th>'

@@ -31,10 +31,11 @@ class Scope:
     """What a statement covers. Each field is a set of names, None for all; an empty set would cover nothing and is refused.
 
     Attributes:
-        models: the price list's names of models, or any exact name or alias of theirs.
+        models: the price list's names of models, or any exact name or alias of theirs, in any case.
         service_tiers: the price rows' names of tiers (`default`, `batch`, ...).
         token_classes: priced classes (accounting/usage/classes.py).
-        surfaces, regions: as the price rows name them. A statement about a region covers events of that region alone.
+        surfaces, regions: of the calls, as price rows or logs name them. A statement about a region covers events of that region
+            alone.
     """
 
     models: frozenset[str] | None = None

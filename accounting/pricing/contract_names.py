@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from accounting.errors import InvalidInput
 from accounting.pricing.contract import Contract, Scope
 from accounting.pricing.data_files import seller_names, tier_names
+from accounting.pricing.names import as_priced
 
 
 def check_names(contract: Contract) -> None:
@@ -24,7 +25,6 @@ def _scopes(contract: Contract) -> Iterator[tuple[str, Scope]]:
 
 
 def _check(field: str, name: str, logged: Mapping[str, str]) -> None:
-    own = name.lower()
-    known = own if own in logged.values() else logged.get(own, name)
+    known = as_priced(name, logged)
     if known != name:
         raise InvalidInput(field, name, f"price rows call it {known!r}")

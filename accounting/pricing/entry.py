@@ -11,8 +11,9 @@ from datetime import UTC, date, datetime, time
 from accounting.errors import InvalidInput, PriceBookError
 from accounting.money import format_scaled, parse_unit_price
 from accounting.pricing.currency_codes import currency_code
-from accounting.pricing.data_files import seller_names
-from accounting.pricing.tariff import Tariff, fallbacks_for
+from accounting.pricing.data_files import seller_names, tier_names
+from accounting.pricing.names import as_priced
+from accounting.pricing.tariff import DEFAULT_TIER, Tariff, fallbacks_for
 from accounting.usage.classes import PRICED_CLASSES, UNIT_CLASSES
 
 TEXT_FIELDS = ("seller", "model", "surface", "region", "service_tier", "operator", "decided_by", "currency")
@@ -79,10 +80,15 @@ def _check_names(texts: Mapping[str, str]) -> None:
     for name in ("seller", "model"):
         if name not in texts:
             raise InvalidInput(name, None, "a price row names its seller and its model")
-    known = seller_names().get(texts["seller"].lower())
-    if known is not None and known != texts["seller"]:
-        raise InvalidInput("seller", texts["seller"], f"price rows call this seller {known!r}")
+    _check_name("seller", texts["seller"], seller_names())
+    _check_name("service_tier", texts.get("service_tier", DEFAULT_TIER), tier_names())
     currency_code(texts.get("currency", "USD"))
+
+
+def _check_name(field: str, name: str, logged: Mapping[str, str]) -> None:
+    known = as_priced(name, logged)
+    if known != name:
+        raise InvalidInput(field, name, f"price rows call it {known!r}; under this name no call would find the price")
 
 
 def _compare(row: Tariff, texts: Mapping[str, str], siblings: Iterable[Tariff]) -> None:

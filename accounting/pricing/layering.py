@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 from accounting.pricing.chains import min_input
 from accounting.pricing.data_files import price_sources, seller_names, tier_names
+from accounting.pricing.hours import hours_left
 from accounting.pricing.names import Names
 from accounting.pricing.tariff import Alias, Tariff
 
@@ -23,6 +24,7 @@ _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
 Listed = tuple[list[Tariff], list[Alias]]
 Condition = tuple[str, str, str, str | None, str | None, str, int]
+Series = tuple[Condition, time | None, time | None]
 Model = tuple[str, str]
 
 
@@ -99,19 +101,24 @@ def condition(row: Tariff) -> Condition:
     return (row.seller, row.model, row.service_tier, row.surface, row.region, row.decided_by, least)
 
 
+def series_of(row: Tariff) -> Series:
+    """What a row and its successor have in common."""
+    return condition(row), row.window_start, row.window_end
+
+
 def _settled(layer: Sequence[HeldRow]) -> tuple[list[Tariff], list[tuple[int, Tariff]]]:
     """Rows of one source that count: those that only it states, and those a person approved, with the record of the approval.
 
     A row whose successor is not decided, or was refused, stays in force through the successor's time.
     """
-    starts = {(condition(one.tariff), one.tariff.effective_from): one for one in layer if one.state != STATED}
+    starts = {(series_of(one.tariff), one.tariff.effective_from): one for one in layer if one.state != STATED}
     plain: list[Tariff] = []
     approved: list[tuple[int, Tariff]] = []
     for one in layer:
         if one.state != STATED:
             continue
         row = one.tariff
-        while row.effective_until is not None and (after := starts.get((condition(row), row.effective_until))):
+        while row.effective_until is not None and (after := starts.get((series_of(row), row.effective_until))):
             row = replace(row, effective_until=after.tariff.effective_until)
         if row.approved_by is None:
             plain.append(row)
@@ -183,12 +190,19 @@ def _first_starts(rows: Iterable[Tariff]) -> dict[Model, datetime]:
 
 
 def _cut(row: Tariff, by: Tariff) -> list[Tariff]:
-    """What is left of a row where another takes the same requests: before it, and after it under an id of its own."""
+    """What is left of a row where another takes the same requests: before it, and under ids of their own the hours of the day that the
+    other does not take, and after it."""
     if condition(row) != condition(by):
         return [row]
     start, end = row.effective_from or _EARLIEST, row.effective_until or _LATEST
     low, high = by.effective_from or _EARLIEST, by.effective_until or _LATEST
     if high <= start or end <= low:
         return [row]
-    left = [replace(row, effective_until=low)] if start < low else []
-    return left + ([replace(row, effective_from=high)] if high < end else [])
+    hours = hours_left((row.window_start, row.window_end), (by.window_start, by.window_end))
+    if hours == [(row.window_start, row.window_end)]:
+        return [row]
+    before = [replace(row, effective_until=low)] if start < low else []
+    after = [replace(row, effective_from=high)] if high < end else []
+    within = replace(row, effective_from=low) if before else row
+    within = replace(within, effective_until=high) if after else within
+    return before + [replace(within, window_start=begins, window_end=ends) for begins, ends in hours] + after

@@ -17,6 +17,12 @@ _DATED = re.compile(r"(?P<name>.+)(?P<mark>[-@])(?P<year>20\d\d)(?P<dash>-?)(?P<
 How = Literal["exact", "without date", "exact, without region", "without region and date"]
 
 
+def as_priced(name: str, logged: Mapping[str, str]) -> str:
+    """How price rows call a seller or a tier: in small letters, and by the name that another one of logs stands for."""
+    own = name.lower()
+    return own if own in logged.values() else logged.get(own, own)
+
+
 class ModelName(NamedTuple):
     """What a logged name means in one layer of names: the model, how it was found and under which exact name."""
 

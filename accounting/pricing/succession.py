@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, time
+from datetime import datetime
 
 from accounting.errors import Conflict
-from accounting.pricing.layering import Condition, condition
+from accounting.pricing.layering import Series, series_of
 from accounting.pricing.tariff import Tariff
-
-Key = tuple[Condition, time | None, time | None]
 
 
 @dataclass
@@ -54,27 +52,22 @@ def succeed(known: Iterable[Tariff], stated: Sequence[Tariff], as_of: datetime, 
 
     Raises Conflict for a row that would overlap one that begins later, and for two rows for the same requests.
     """
-    series: dict[Key, list[Tariff]] = {}
+    series: dict[Series, list[Tariff]] = {}
     for row in sorted(known, key=_start_order):
-        series.setdefault(key(row), []).append(row)
+        series.setdefault(series_of(row), []).append(row)
     found, seen = Succession(), set()
     for read in stated:
         row = read if read.effective_from is not None else replace(read, effective_from=as_of)
-        if (key(row), row.effective_from) in seen:
+        if (series_of(row), row.effective_from) in seen:
             raise Conflict(f"{name(row)}: stands more than once in what was read")
-        seen.add((key(row), row.effective_from))
-        _place(row, series.get(key(row), []), found, dated=read.effective_from is not None)
+        seen.add((series_of(row), row.effective_from))
+        _place(row, series.get(series_of(row), []), found, dated=read.effective_from is not None)
     if whole:
         named = {one for one, _ in seen}
         for open_row in (row for one, rows in series.items() if one not in named for row in rows):
             if open_row.effective_until is None:
                 _end(open_row, as_of, found)
     return found
-
-
-def key(row: Tariff) -> Key:
-    """What a row and its successor have in common."""
-    return (condition(row), row.window_start, row.window_end)
 
 
 def same_price(row: Tariff, other: Tariff) -> bool:

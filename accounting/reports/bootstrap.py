@@ -69,7 +69,7 @@ def _drawn(count: int, seed: int) -> Iterator[Ints]:
 
 def _statistics(subscribers: Sequence[Subscriber]) -> dict[str, Callable[[Ints], float]]:
     net, cost, fees = (_micro([getattr(one, name) for one in subscribers]) for name in ("net", "cost", "fees"))
-    pays = np.array([not one.comped for one in subscribers])
+    pays = np.array([not one.unpaid for one in subscribers])
     lost = np.array([one.margin < 0 for one in subscribers])
     order = np.argsort(cost, kind="stable")
     ascending = cost[order]

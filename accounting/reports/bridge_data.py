@@ -20,6 +20,7 @@ from accounting.reports.exact import from_stored
 from accounting.reports.plan_spans import JOIN_SPANS, PLAN, SPANS
 from accounting.reports.query import day_start, zone
 from accounting.reports.statement_lines import SERVING
+from accounting.reports.subscribed import subscribed
 from accounting.revenue.monthly import Subscription
 from accounting.storage.engine import scanning
 from accounting.tenant import TenantContext
@@ -120,9 +121,8 @@ def preceding(first: date, until: date) -> tuple[date, date]:
 
 def _users(subscriptions: Iterable[Subscription], first: date, until: date) -> dict[str, Fraction]:
     days: defaultdict[str, int] = defaultdict(int)
-    for one in subscriptions:
-        end = until if one.ends_on is None else min(one.ends_on, until)
-        days[one.plan] += (end - max(one.starts_on, first)).days
+    for (plan, _), one in subscribed(subscriptions, first, until).items():
+        days[plan] += one.days
     return {plan: Fraction(count, (until - first).days) for plan, count in days.items()}
 
 

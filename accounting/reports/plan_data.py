@@ -13,20 +13,21 @@ from accounting.reports.exact import stored_units
 from accounting.reports.margin_data import user_facing
 from accounting.reports.margin_row import MarginSums
 from accounting.reports.statement_lines import FREE_TIER
+from accounting.reports.subscribed import Subscribed, subscribed
 from accounting.reports.subscribers import Subscriber
 from accounting.revenue.monthly import Subscription
 
+_NOT_ON = Subscribed(0, "")
 INPUTS = ("uncached_input", "cache_read", "cache_write", "output")
 
 
 class _Open:
     """A subscriber while sums are added."""
 
-    __slots__ = ("cost", "days", "events", "fees", "net", "paid", "tokens", "unknown")
+    __slots__ = ("cost", "events", "fees", "net", "tokens", "unknown")
 
     def __init__(self) -> None:
-        self.net = self.fees = self.cost = self.events = self.tokens = self.days = self.unknown = 0
-        self.paid = False
+        self.net = self.fees = self.cost = self.events = self.tokens = self.unknown = 0
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class PlanData:
     """One currency's period by plan.
 
     Attributes:
-        subscribers: plan -> subscribers by user.
+        subscribers: plan -> subscribers by user: who was on the plan on a day of the period or has paid for it in the period. Money of
+            others (a late refund of a former one) is in the plan's sums alone.
         sums: plan -> sums of the whole plan; '' and the other keys of `apart` stand for what is no plan's.
         apart: unmatched_revenue | unmatched_usage | idle | not_user_facing -> sums.
         free_tier_cost: cost of purposes free and trial, 10^-18 currency units.
@@ -66,9 +68,10 @@ def plan_data(
     found: defaultdict[tuple[str, str], _Open] = defaultdict(_Open)
     sums: defaultdict[str, MarginSums] = defaultdict(MarginSums)
     apart: defaultdict[str, MarginSums] = defaultdict(MarginSums)
-    for one in subscriptions:
-        _subscribe(found[one.plan, one.user_id], one, first, until)
-        sums[one.plan].fees += 0
+    on_plan = subscribed(subscriptions, first, until)
+    for plan, user in on_plan:
+        found[plan, user].fees += 0
+        sums[plan].fees += 0
     free = _spend(costs, found, sums, apart, on_statement)
     paid: defaultdict[str, int] = defaultdict(int)
     for money in revenue:
@@ -83,7 +86,8 @@ def plan_data(
                 own.net += money.amount
     subscribers: defaultdict[str, list[Subscriber]] = defaultdict(list)
     for (plan, user), own in found.items():
-        subscribers[plan].append(_closed(user, own))
+        if (plan, user) in on_plan or own.events or own.net > 0:
+            subscribers[plan].append(_closed(user, own, on_plan.get((plan, user), _NOT_ON)))
     payers = sum(amount > 0 for amount in paid.values())
     return PlanData(dict(subscribers), dict(sums), dict(apart), free, payers)
 
@@ -117,13 +121,7 @@ def _spend(
     return free
 
 
-def _subscribe(own: _Open, one: Subscription, first: date, until: date) -> None:
-    end = until if one.ends_on is None else min(one.ends_on, until)
-    own.days += (end - max(one.starts_on, first)).days
-    own.paid = own.paid or not one.comped
-
-
-def _closed(user: str, own: _Open) -> Subscriber:
+def _closed(user: str, own: _Open, on: Subscribed) -> Subscriber:
     return Subscriber(
         user,
         own.net,
@@ -131,7 +129,7 @@ def _closed(user: str, own: _Open) -> Subscriber:
         own.cost,
         own.events,
         own.tokens,
-        bool(own.days) and not own.paid,
-        own.days,
+        on.unpaid,
+        on.days,
         own.unknown == 0,
     )

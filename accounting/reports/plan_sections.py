@@ -84,7 +84,7 @@ def _loss_making(plans: dict[str, list[Subscriber]], currency: str, limit: int) 
 
 
 def _note(one: Subscriber) -> str:
-    return ", ".join(word for word, true in (("comped", one.comped), ("cost partly unknown", not one.known)) if true)
+    return ", ".join(word for word in (one.unpaid, "" if one.known else "cost partly unknown") if word)
 
 
 def _distribution(plans: dict[str, list[Subscriber]], currency: str) -> Section:
@@ -175,8 +175,8 @@ def _break_even(plans: dict[str, list[Subscriber]], mixes: dict[str, dict[str, i
         Column("token_mix", "text"),
     )
     note = (
-        "Use in the period at which an average paying subscriber earns nothing: net revenue less payment fees, over the plan's blended "
-        "cost of a unit, which holds for its token mix alone. loss: what loss-making subscribers lose together."
+        "Use in the period at which an average paying subscriber (not comped, not on trial) earns nothing: net revenue less payment fees, "
+        "over the plan's blended cost of a unit, which holds for its token mix alone. loss: what loss-making subscribers lose together."
     )
     return Section("break_even", f"Break-even use, {currency}", columns, tuple(rows), note)
 
@@ -209,7 +209,7 @@ def _caps(plans: dict[str, list[Subscriber]], currency: str) -> Section:
     )
     note = (
         "The largest use in the period such that this part of the subscribers have net revenue, less fees, of at least the cost of "
-        "min(use, cap), each at its own cost of a unit; comped ones left out. capped: who used more."
+        "min(use, cap), each at its own cost of a unit; comped ones and trials left out. capped: who used more."
     )
     return Section("caps", f"Caps on use, {currency}", columns, tuple(rows), note)
 

@@ -51,21 +51,21 @@ _LATE = text(
     SELECT billing_currency, sum(events)::bigint AS events, sum(effective_cost) AS amount FROM rollup_15m
     WHERE tenant = :tenant AND bucket >= :since AND bucket < :until
       AND booking_period <> (date_trunc('month', bucket AT TIME ZONE 'UTC'))::date
-    GROUP BY 1
+    GROUP BY 1 ORDER BY 1
     """
 )
 _ESTIMATED = text(
     """
     SELECT billing_currency, sum(events)::bigint AS events, sum(effective_cost) AS amount FROM charges
     WHERE tenant = :tenant AND quality = 'estimated' AND charge_period_start >= :since AND charge_period_start < :until
-    GROUP BY 1
+    GROUP BY 1 ORDER BY 1
     """
 )
 _UNMATCHED = text(
     f"""
     SELECT billing_currency, count(*) AS events, sum(amount) AS amount
     FROM ({OWNED_LINES} AND l.booked_at >= :since AND l.booked_at < :until) AS line
-    WHERE user_id IS NULL AND account_id IS NULL AND kind <> 'payment_fee' GROUP BY 1
+    WHERE user_id IS NULL AND account_id IS NULL AND kind <> 'payment_fee' GROUP BY 1 ORDER BY 1
     """
 )
 _OPEN = text(
@@ -73,7 +73,7 @@ _OPEN = text(
     SELECT kind, count(*) AS events FROM exceptions
     WHERE tenant = :tenant AND resolved_at IS NULL AND kind <> 'contradiction'
       AND coalesce(occurred_at, received_at) >= :since AND coalesce(occurred_at, received_at) < :until
-    GROUP BY 1
+    GROUP BY 1 ORDER BY 1
     """
 )
 

@@ -22,7 +22,8 @@ class Subscriber:
 
     Attributes:
         net: revenue after discounts and refunds. fees: payment fees. cost: of use.
-        requests, tokens: use. comped: given away. days: on which the subscription ran.
+        requests, tokens: use. days: on which a subscription ran.
+        unpaid: comped | trial where no day was to be paid for; '' else.
         known: whether all cost is known; unpriced use costs nothing here and is not 0.
     """
 
@@ -32,7 +33,7 @@ class Subscriber:
     cost: int
     requests: int
     tokens: int
-    comped: bool
+    unpaid: str
     days: int
     known: bool = True
 
@@ -65,9 +66,9 @@ class Cap:
 def cap(subscribers: Sequence[Subscriber], percent: int, unit: Unit) -> Cap:
     """The largest use u such that `percent` of the subscribers have net revenue, less fees, of at least the cost of min(use, u).
 
-    Comped subscribers are left out: no cap makes them pay.
+    Comped subscribers and those on trial are left out: no cap makes them pay.
     """
-    counted = [one.bears(unit) for one in subscribers if not one.comped]
+    counted = [one.bears(unit) for one in subscribers if not one.unpaid]
     if not counted:
         return Cap(None, NO_CAP_NEEDED)
     # Best first; None bears everything.
@@ -83,7 +84,7 @@ class BreakEven:
     """The use at which an average subscriber earns nothing.
 
     Attributes:
-        use: units in the period; None: nothing was used or nothing cost.
+        use: units in the period; None: nothing was used or nothing cost, or none is small enough, as more was given back than paid.
         unit_cost: 10^-18 currency units for one unit, the plan's blend.
         above: subscribers who use more.
     """
@@ -94,13 +95,15 @@ class BreakEven:
 
 
 def break_even(subscribers: Sequence[Subscriber], unit: Unit) -> BreakEven:
-    """U* = (net revenue - payment fees) per subscriber / blended cost per unit, comped subscribers left out of the revenue side."""
-    payers = [one for one in subscribers if not one.comped]
+    """U* = (net revenue - payment fees) per subscriber / blended cost per unit, comped ones and trials left out of the revenue side."""
+    payers = [one for one in subscribers if not one.unpaid]
     used, cost = sum(one.use(unit) for one in subscribers), sum(one.cost for one in subscribers)
     if not payers or not used or not cost:
         return BreakEven(None, Fraction(cost, used) if used else None, 0)
     each = Fraction(sum(one.net - one.fees for one in payers), len(payers))
     unit_cost = Fraction(cost, used)
+    if each < 0:
+        return BreakEven(None, unit_cost, 0)
     use = each / unit_cost
     return BreakEven(use, unit_cost, sum(one.use(unit) > use for one in subscribers))
 

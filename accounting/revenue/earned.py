@@ -12,15 +12,15 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import Connection, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY, TEXT
 
-from accounting.months import month_after
 from accounting.revenue.lines import Owner, read_lines
 from accounting.revenue.monthly import Subscription
-from accounting.revenue.plan_prices import read_allowances, read_plan_prices
+from accounting.revenue.packs import drawn
+from accounting.revenue.plan_prices import UNITS, read_allowances, read_plan_prices
 from accounting.revenue.plans import running
 from accounting.revenue.price_terms import PlanPrice, Term, subscription_revenue
 from accounting.revenue.recognition import BY_USE, Line, earned_between
 from accounting.revenue.terms import read_terms
-from accounting.revenue.use import Allowance, drawn, overage
+from accounting.revenue.use import Dated, Metered, overages
 from accounting.tenant import TenantContext
 
 GROSS = ("subscription", "proration", "usage", "one_off", "credits")
@@ -67,7 +67,7 @@ def earned_revenue(
     zone = ZoneInfo(context.reporting_tz)
     terms = read_terms(connection, context, None if owner is None else [one.subscription_id for one in found])
     result = list(_of_subscriptions(found, read_plan_prices(connection, context), terms, start, end))
-    result += _overages(connection, context, found, start, end)
+    result += _overages(connection, context, found, start, end, owner)
     lines = read_lines(connection, context, _midnight(start, zone), _midnight(end, zone), owner)
     result += _of_lines([line for line in lines if line.recognition not in BY_USE], start, end, zone)
     result += _of_packs(connection, context, [line for line in lines if line.recognition in BY_USE], start, end)
@@ -98,72 +98,72 @@ def _of_lines(lines: Iterable[Line], start: date, end: date, zone: ZoneInfo) -> 
 
 
 def _of_packs(
-    connection: Connection, context: TenantContext, packs: Sequence[Line], start: date, end: date
+    connection: Connection, context: TenantContext, lines: Sequence[Line], start: date, end: date
 ) -> Iterator[Revenue]:
+    """Of prepaid packs, and of the refunds and discounts that refer to them; a pack without an owner has no use that is known."""
     zone = ZoneInfo(context.reporting_tz)
+    packs = [line for line in lines if line.kind == "credits"]
+    changes: defaultdict[str, list[Line]] = defaultdict(list)
+    for line in lines:
+        if line.kind != "credits":
+            changes[line.refers_to or ""].append(line)
     owners: defaultdict[tuple[str, str, str], list[Line]] = defaultdict(list)
     for pack in packs:
-        if pack.user_id or pack.account_id:
-            column = "user_id" if pack.user_id else "account_id"
-            owners[column, pack.user_id or pack.account_id or "", pack.unit or ""].append(pack)
-        elif _ended(pack, start, end, zone):
-            yield _revenue(pack, pack.amount)
+        column = "user_id" if pack.user_id else "account_id"
+        owners[column, pack.user_id or pack.account_id or "", pack.unit or ""].append(pack)
     if not owners:
         return
     first = min(pack.booked_at for pack in packs).astimezone(zone).date()
     for column in ("user_id", "account_id"):
-        ids = sorted({owner for kind, owner, _ in owners if kind == column})
+        ids = sorted({owner for kind, owner, _ in owners if kind == column and owner})
         used = _used(connection, context, column, ids, first, end) if ids else {}
         for (kind, owner, unit), own in owners.items():
             if kind == column:
-                usage = used.get((owner, unit), {})
-                before, after = drawn(own, usage, start, zone), drawn(own, usage, end, zone)
-                for pack in own:
-                    if after[pack.line_id] != before[pack.line_id]:
-                        yield _revenue(pack, after[pack.line_id] - before[pack.line_id])
+                usage, given = used.get((owner, unit), {}), [line for pack in own for line in changes[pack.line_id]]
+                before, after = (drawn(own, usage, until, zone, given) for until in (start, end))
+                for line in (*own, *given):
+                    amount = after.get(line.line_id, 0) - before.get(line.line_id, 0)
+                    if amount:
+                        yield _revenue(line, amount)
 
 
 def _overages(
-    connection: Connection, context: TenantContext, found: Iterable[Subscription], start: date, end: date
-) -> list[Revenue]:
+    connection: Connection,
+    context: TenantContext,
+    found: Iterable[Subscription],
+    start: date,
+    end: date,
+    owner: Owner | None,
+) -> Iterator[Revenue]:
     allowances = read_allowances(connection, context)
-    metered = [one for one in found if one.plan in allowances and one.revenue_from != "lines" and not one.comped]
+    metered = [one for one in found if _is_metered(one, allowances)]
     if not metered:
-        return []
-    users = sorted({one.user_id for one in metered})
-    used = _used(connection, context, "user_id", users, start.replace(day=1), end)
-    result = []
+        return
+    users = {one.user_id for one in metered}
+    first = start.replace(day=1)
+    if first < start:  # One that ended earlier in the month has taken its part of the month's use.
+        month = running(connection, context, first, end, owner)
+        metered = [one for one in month if one.user_id in users and _is_metered(one, allowances)]
+    used = _used(connection, context, "user_id", sorted(users), first, end)
+    of_user: defaultdict[str, list[Subscription]] = defaultdict(list)
     for one in metered:
-        amount = sum(
-            overage(allowance, used.get((one.user_id, allowance.unit), {}), since, until, _opened(one))
-            for allowance, since, until in _months(one, allowances[one.plan], start, end)
-        )
-        own = (one.billing_currency, one.user_id, one.account_id, one.plan, one.subscription_id)
-        result.append(Revenue("usage", amount, *own))
-    return [revenue for revenue in result if revenue.amount]
+        of_user[one.user_id].append(one)
+    for user, mine in of_user.items():
+        usage = {unit: used.get((user, unit), {}) for unit in UNITS}
+        amounts = overages([_metered(one, allowances) for one in mine], usage, start, end)
+        for one in mine:
+            if amount := amounts.get(one.subscription_id, 0):
+                own = (one.billing_currency, one.user_id, one.account_id, one.plan, one.subscription_id)
+                yield Revenue("usage", amount, *own)
 
 
-def _months(
-    one: Subscription, dated: Sequence[tuple[date, Allowance]], start: date, end: date
-) -> Iterator[tuple[Allowance, date, date]]:
-    """Calendar months of the subscription within [start, end), each with the allowance in force on its first day in the month."""
-    since, last = max(start, _opened(one)), end if one.ends_on is None else min(end, one.ends_on)
-    while since < last:
-        following = month_after(since)
-        first = max(since.replace(day=1), _opened(one))
-        fitting = [allowance for day, allowance in dated if day <= first]
-        if fitting:
-            whole = fitting[-1]
-            yield (
-                Allowance(whole.unit, whole.included_units * one.quantity, whole.unit_price, whole.unit_per),
-                since,
-                min(following, last),
-            )
-        since = following
+def _is_metered(one: Subscription, allowances: Mapping[str, Dated]) -> bool:
+    return one.plan in allowances and one.revenue_from != "lines" and not one.comped
 
 
-def _opened(one: Subscription) -> date:
-    return max(one.starts_on, one.trial_until or one.starts_on)
+def _metered(one: Subscription, allowances: Mapping[str, Dated]) -> Metered:
+    opened = max(one.starts_on, one.trial_until or one.starts_on)
+    return Metered(one.subscription_id, one.plan, opened, one.ends_on, allowances[one.plan], one.quantity)
 
 
 _USED = """
@@ -188,13 +188,6 @@ def _used(
         found[row.owner, "requests"][row.day] = row.requests
         found[row.owner, "tokens"][row.day] = row.tokens
     return found
-
-
-def _ended(pack: Line, start: date, end: date, zone: ZoneInfo) -> bool:
-    """Whether a pack without an owner, of which no use is known, lapsed in the period and is earned by then."""
-    if pack.recognition != "use_and_breakage" or pack.ends_at is None:
-        return False
-    return start < pack.ends_at.astimezone(zone).date() <= end
 
 
 def _revenue(line: Line, amount: int) -> Revenue:

@@ -115,7 +115,8 @@ def read_lines(
 ) -> list[Line]:
     """Lines that may earn something in [since, until), each with its owner as far as it is known; of one owner where one is named.
 
-    A refund carries the service period, user, account, plan and subscription of the line it is of. User and account come from the line,
+    A refund carries the service period, user, account, plan and subscription of the line it is of; what refers to a prepaid pack, a
+    discount too, has the recognition of the pack. User and account come from the line,
     else from its customer, else from its subscription; the plan from the line, else from its subscription. Packs earned by use are read
     from their booking on.
     """
@@ -189,22 +190,34 @@ def to_json(line: Line) -> dict[str, Any]:
 
 
 OWNED_LINES = """
-    SELECT l.line_id, l.kind, l.amount, l.billing_currency, l.booked_at, l.recognition, l.units, l.unit, l.invoice_id, l.refers_to,
+    SELECT l.line_id, l.kind, l.amount, l.billing_currency, l.booked_at, coalesce(k.recognition, l.recognition) AS recognition,
+           l.units, coalesce(l.unit, k.unit) AS unit, l.invoice_id, l.refers_to,
            l.customer_id, coalesce(l.starts_at, o.starts_at) AS starts_at, coalesce(l.ends_at, o.ends_at) AS ends_at,
-           coalesce(l.subscription_id, o.subscription_id) AS subscription_id,
-           coalesce(l.user_id, o.user_id, c.user_id, s.user_id) AS user_id,
-           coalesce(l.account_id, o.account_id, c.account_id, s.account_id) AS account_id, coalesce(l.plan, o.plan, s.plan) AS plan
+           coalesce(own.subscription_id, o.subscription_id) AS subscription_id,
+           coalesce(own.user_id, o.user_id, c.user_id, s.user_id) AS user_id,
+           coalesce(own.account_id, o.account_id, c.account_id, s.account_id) AS account_id,
+           coalesce(own.plan, o.plan, s.plan) AS plan
     FROM revenue_lines l
-    LEFT JOIN revenue_lines o ON l.kind = 'refund' AND o.tenant = l.tenant AND o.line_id = l.refers_to
-    LEFT JOIN revenue_customers c ON c.tenant = l.tenant AND c.customer_id = coalesce(l.customer_id, o.customer_id)
+    LEFT JOIN revenue_lines k
+      ON l.kind IN ('refund', 'discount') AND k.tenant = l.tenant AND k.line_id = l.refers_to
+        AND k.recognition IN ('use', 'use_and_breakage')
+    LEFT JOIN LATERAL (
+      SELECT l.customer_id, l.subscription_id, l.user_id, l.account_id, l.plan WHERE k.line_id IS NULL
+    ) own ON true
+    LEFT JOIN revenue_lines o
+      ON (l.kind = 'refund' OR k.line_id IS NOT NULL) AND o.tenant = l.tenant AND o.line_id = l.refers_to
+    LEFT JOIN revenue_customers c ON c.tenant = l.tenant AND c.customer_id = coalesce(own.customer_id, o.customer_id)
     LEFT JOIN subscriptions s
-      ON s.tenant = l.tenant AND s.subscription_id = coalesce(l.subscription_id, o.subscription_id)
+      ON s.tenant = l.tenant AND s.subscription_id = coalesce(own.subscription_id, o.subscription_id)
     WHERE l.tenant = :tenant
 """
-"""SQL: a tenant's lines `l`, each with its owner as far as it is known; parameter tenant, a condition on `l` may follow."""
+"""SQL: a tenant's lines `l`, each with its owner as far as it is known; parameter tenant, a condition on `l` may follow.
+
+What is given back or off a prepaid pack is earned as the pack is, and has the pack's owner.
+"""
 _LINES = f"""{OWNED_LINES}
     AND (
-      l.recognition IN ('use', 'use_and_breakage') AND l.booked_at < :until
+      coalesce(k.recognition, l.recognition) IN ('use', 'use_and_breakage') AND l.booked_at < :until
       OR l.recognition IN ('day', 'second') AND least(l.booked_at, coalesce(l.starts_at, o.starts_at)) < :until
         AND greatest(l.booked_at, coalesce(l.ends_at, o.ends_at) + interval '2 days') >= :since)
 """

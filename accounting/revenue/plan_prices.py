@@ -85,16 +85,22 @@ def read_plan_prices(connection: Connection, context: TenantContext) -> dict[str
     return found
 
 
-def read_allowances(connection: Connection, context: TenantContext) -> dict[str, list[tuple[date, Allowance]]]:
-    """Plan -> (day from which it holds, allowance) by day, of the plans that meter use."""
-    found: dict[str, list[tuple[date, Allowance]]] = {}
+def read_allowances(connection: Connection, context: TenantContext) -> dict[str, list[tuple[date, Allowance | None]]]:
+    """Plan -> (day from which it holds, allowance) by day, of the plans that meter use at some time; None: metering ends.
+
+    A monthly price says what is metered from its day on; one for several months says nothing of it.
+    """
+    found: dict[str, list[tuple[date, Allowance | None]]] = {}
     for row in _rows(connection, context):
-        if row["unit"] is not None:
-            allowance = Allowance(
-                row["unit"], row["included_units"], to_minor(row["unit_price"], "unit_price"), row["unit_per"]
-            )
-            found.setdefault(row["plan"], []).append((row["effective_from"], allowance))
-    return found
+        if row["interval_months"] == 1:
+            found.setdefault(row["plan"], []).append((row["effective_from"], _allowance(row)))
+    return {plan: dated for plan, dated in found.items() if any(allowance for _, allowance in dated)}
+
+
+def _allowance(row: Any) -> Allowance | None:
+    if row["unit"] is None:
+        return None
+    return Allowance(row["unit"], row["included_units"], to_minor(row["unit_price"], "unit_price"), row["unit_per"])
 
 
 def _metered(

@@ -1,15 +1,15 @@
-"""How much is earned by use: overage beyond an allowance, and prepaid packs as they are drawn down?"""
+"""How much is earned by use beyond an allowance? Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from zoneinfo import ZoneInfo
+from datetime import date
 
 from accounting.errors import InvalidInput
 from accounting.months import month_after
-from accounting.revenue.recognition import Line, rounded
+from accounting.revenue.recognition import rounded
 
 Usage = Mapping[date, int]
 """Reporting day -> units used on it; a day that is not there has none."""
@@ -31,73 +31,90 @@ class Allowance:
     unit_per: int
 
 
-def overage(allowance: Allowance, usage: Usage, start: date, end: date, opened: date | None = None) -> int:
-    """Revenue of the days [start, end) for units beyond the month's allowance, minor units.
+Dated = Sequence[tuple[date, Allowance | None]]
+"""(day from which it holds, allowance of one seat) by day; None: from then on nothing is metered."""
 
-    A day earns what the month's running total of use gained beyond the allowance, so a month earns its overage exactly. Use before
-    `opened` (the first day of the plan; None: from the first of the month) does not count. `usage` must reach back to the first of
-    start's month or to `opened`.
+
+@dataclass(frozen=True)
+class Metered:
+    """One subscription on a plan that meters use.
+
+    Attributes:
+        name: key of the subscription.
+        opened, ends_on: the days that are paid for, half-open; ends_on None: still running.
+        dated: what the plan includes for one seat, and from when on.
+        quantity: seats; each has the whole allowance.
+    """
+
+    name: str
+    plan: str
+    opened: date
+    ends_on: date | None
+    dated: Dated
+    quantity: int = 1
+
+    def runs(self, day: date) -> bool:
+        """Whether a day is one of its days."""
+        return self.opened <= day and (self.ends_on is None or day < self.ends_on)
+
+    def allowance(self, month: date) -> Allowance | None:
+        """What holds in the calendar month that begins on a day: what was in force on the subscription's first day in it."""
+        first = max(month, self.opened)
+        fitting = [allowance for day, allowance in self.dated if day <= first]
+        return fitting[-1] if fitting else None
+
+
+def overages(found: Iterable[Metered], usage: Mapping[str, Usage], start: date, end: date) -> dict[str, int]:
+    """Revenue of the days [start, end) for one user's use beyond what its subscriptions include; minor units by subscription.
+
+    A unit is charged once, however many subscriptions run: a day's use counts for the metered plan that was begun last. On that plan it
+    draws first on what the subscriptions include in the month, the one begun first before the others; what lies beyond all of them is
+    charged by the one begun first. A day earns what its month's running total gained, so a month earns its overage exactly, however
+    it is cut.
+
+    Args:
+        found: every one that runs between the first of start's month and the end.
+        usage: unit -> units by day, from the first of start's month on.
     """
     if end < start:
         raise InvalidInput("end", end.isoformat(), f"is before the start {start.isoformat()}")
-    total, month = 0, start.replace(day=1)
+    queue = sorted(found, key=lambda one: (one.opened, one.name))
+    total: defaultdict[str, int] = defaultdict(int)
+    month = start.replace(day=1)
     while month < end:
         following = month_after(month)
-        since = max(month, opened or month)
-        total += _charged(allowance, usage, since, min(end, following)) - _charged(
-            allowance, usage, since, max(start, since)
-        )
+        _month(queue, usage, month, max(month, start), min(end, following), total)
         month = following
-    return total
+    return dict(total)
 
 
-def drawn(packs: Sequence[Line], usage: Usage, until: date, zone: ZoneInfo) -> dict[str, int]:
-    """Revenue of prepaid packs of one owner and unit before the day `until`, minor units by line_id.
-
-    Use draws on the pack that ends first, then on the one booked first. A pack takes use from the day it was booked to the day before
-    it ends. What is left at the end is never earned under `use`, and earned on the last day under `use_and_breakage`.
-    """
-    queue = sorted(
-        packs, key=lambda pack: (pack.ends_at is None, pack.ends_at or pack.booked_at, pack.booked_at, pack.line_id)
-    )
-    taken = dict.fromkeys((pack.line_id for pack in queue), 0)
-    for day in sorted(day for day in usage if day < until):
-        left = usage[day]
-        for pack in queue:
-            if left and _open(pack, day, zone):
-                part = min(left, _units(pack) - taken[pack.line_id])
-                taken[pack.line_id] += part
-                left -= part
-    return {pack.line_id: _earned(pack, taken[pack.line_id], until, zone) for pack in queue}
-
-
-def _charged(allowance: Allowance, usage: Usage, since: date, until: date) -> int:
-    used = sum(units for day, units in usage.items() if since <= day < until)
-    beyond = used - allowance.included_units if used > allowance.included_units else 0
-    return rounded(beyond * allowance.unit_price, allowance.unit_per)
-
-
-def _earned(pack: Line, taken: int, until: date, zone: ZoneInfo) -> int:
-    end = _end(pack, zone)
-    if pack.recognition == "use_and_breakage" and end is not None and end <= until:
-        return pack.amount
-    return rounded(pack.amount * taken, _units(pack))
-
-
-def _open(pack: Line, day: date, zone: ZoneInfo) -> bool:
-    end = _end(pack, zone)
-    return pack.booked_at.astimezone(zone).date() <= day and (end is None or day < end)
-
-
-def _end(pack: Line, zone: ZoneInfo) -> date | None:
-    return None if pack.ends_at is None else _day(pack.ends_at, zone)
-
-
-def _day(moment: datetime, zone: ZoneInfo) -> date:
-    return moment.astimezone(zone).date()
-
-
-def _units(pack: Line) -> int:
-    if pack.units is None:
-        raise InvalidInput("units", pack.line_id, "a prepaid pack states how many units it holds")
-    return pack.units
+def _month(
+    queue: Sequence[Metered],
+    usage: Mapping[str, Usage],
+    month: date,
+    start: date,
+    end: date,
+    total: defaultdict[str, int],
+) -> None:
+    allowed = {one.name: allowance for one in queue if (allowance := one.allowance(month)) is not None}
+    left = {one.name: allowed[one.name].included_units * one.quantity for one in queue if one.name in allowed}
+    beyond: defaultdict[str, int] = defaultdict(int)
+    before: dict[str, int] = {}
+    days = {day for units in usage.values() for day in units if month <= day < end}
+    for day in sorted({*days, start}):
+        if day == start:
+            before = dict(beyond)
+        running = [one for one in queue if one.name in allowed and one.runs(day)]
+        if not running:
+            continue
+        unit = allowed[running[-1].name].unit
+        own = [one for one in running if one.plan == running[-1].plan and allowed[one.name].unit == unit]
+        used = usage.get(unit, {}).get(day, 0)
+        for one in own:
+            part = min(used, left[one.name])
+            left[one.name] -= part
+            used -= part
+        beyond[own[0].name] += used
+    for name, units in beyond.items():
+        price, per = allowed[name].unit_price, allowed[name].unit_per
+        total[name] += rounded(units * price, per) - rounded(before.get(name, 0) * price, per)

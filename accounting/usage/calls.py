@@ -180,6 +180,8 @@ _BOTH = (
     "requested_service_tier",
 )
 """What context and body may both state: the context wins."""
+BATCH_SURFACES = frozenset(("batch", "batch_generate_content", "batch_inference"))
+"""Surfaces that are a batch interface, whether or not a body says that it came through one."""
 _CONTEXT_ONLY = ("deployment", "replica", "purpose", "retry_of", "score")
 _CALL_ONLY = ("provider", "surface", "response_id", "service_tier", "reported_cost_usd", "usage")
 
@@ -189,6 +191,8 @@ def _fields(call: Call, context: Context, rule: str) -> dict[str, Any]:
     fields |= {name: getattr(context, name) for name in _CONTEXT_ONLY}
     fields |= {name: getattr(call, name) for name in _CALL_ONLY}
     fields |= _models(call, context)
+    if fields["batch"] is None and call.surface in BATCH_SURFACES:
+        fields["batch"] = True
     if isinstance(fields["tags"], Mapping):
         fields["tags"] = dict(fields["tags"])
     fields["event_id"] = event_id(call, context, rule)

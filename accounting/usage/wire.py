@@ -24,7 +24,7 @@ class Context(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw
         occurred_at: start of the request; None: taken from the body where it states one.
         surface: the interface called (`chat_completions`, `responses`, ...), where the format serves several.
         requested_service_tier: as asked for; the tier served is read from the body.
-        batch: through a batch interface; None: as the body says.
+        batch: through a batch interface; None: as the body or else the surface says.
         totals: whose tokens the body counts: `own`, of the call alone; `carried`, a run's total that goes on counting from earlier
             calls or holds other calls' counts, so that it is recognised and never added. None: as the format's rule finds.
     """

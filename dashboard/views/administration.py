@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard import actions, closes, frame, policies, session, states, url_state
 from dashboard.api import segment
+from dashboard.definitions_plans import DATED
 
 TABS = {"keys": "Keys", "people": "People", "plans": "Plans", "policies": "Policies", "closes": "Closed months"}
 _ACTS = {"keys": "key", "people": "login", "closes": "month"}
@@ -142,9 +143,8 @@ def _plans() -> None:
     dated = prices.data["prices"]
     if dated:
         money = {"price": "money", "unit_price": "money"}
-        frame.table(
-            dated, [{"name": name, "kind": money.get(name, "text")} for name in dated[0]], "Dated prices of plans"
-        )
+        columns = [{"name": name, "kind": money.get(name, "text"), "meaning": DATED.get(name, "")} for name in dated[0]]
+        frame.table(dated, columns, "Dated prices of plans")
     else:
         st.caption("No dated prices: subscriptions name their own.")
     frame.source(prices, "plan-prices", downloads=False)

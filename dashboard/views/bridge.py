@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import charts, frame, plot, rows, states
 from dashboard.api import Answer
+from dashboard.definitions_plans import STEPS
 
 _STEPS = ("step", "revenue", "cost", "margin")
 _EFFECTS = ("price", "volume", "mix", "new", "fx")
@@ -40,7 +41,10 @@ def _bridge(answer: Answer, currency: str) -> None:
         "Blue raises the margin, orange lowers it. Steps below half a cent have no bar; the table has all.",
     )
     shown = [{**row, "step": str(row["step"]).replace("_", " ")} for row in (*steps, change)]
-    frame.table(shown, rows.chosen(answer.data["columns"], _STEPS), f"Steps, {currency}")
+    columns = [
+        column | {"meaning": STEPS.get(column["name"], "")} for column in rows.chosen(answer.data["columns"], _STEPS)
+    ]
+    frame.table(shown, columns, f"Steps, {currency}")
     st.caption(
         f"In this order, as each step is measured after those before it: {notes['order'].partition(': ')[2].replace('_', ' ')}."
     )

@@ -1,4 +1,4 @@
-"""What did we spend and earn, is it covered, and where is the period going?"""
+"""What did we spend and earn, is it covered, and where is the period going? A running period is shown to date."""
 
 from __future__ import annotations
 
@@ -47,7 +47,13 @@ def page() -> None:
 
 def _figures(answer: Answer, currency: str) -> None:
     named = {row["row"]: row for row in rows.of(answer.rows, billing_currency=currency)}
-    period, change, rate = named["period"], named["change"], named["run_rate"]
+    running = named["to_date"]["to"] not in (None, named["period"]["to"])
+    period, change, rate = named["to_date" if running else "period"], named["change"], named["run_rate"]
+    if running:
+        st.caption(
+            f"To date: complete days from {period['from']} to before {period['to']}. What is earned later in the period, and the running "
+            "day, are below in the row of the period."
+        )
     at = st.columns(4)
     for place, name in zip(at, _COMPARED, strict=False):
         _compare(name, period, change, currency, place)

@@ -38,11 +38,17 @@ def page() -> None:
 
 def _checks(answer: Any) -> None:
     known = rows.of(answer.data["coverage"], status="priced")
-    at = st.columns(4)
+    late = rows.of(answer.rows, check="late")  # One a currency.
+    told = [
+        (row, row["check"].capitalize())
+        for name in ("unpriced", "excepted")
+        for row in rows.of(answer.rows, check=name)
+    ]
+    told += [(row, "Late" if len(late) == 1 else f"Late, {row['billing_currency']}") for row in late]
+    at = st.columns([1, *(1 for _ in told)])
     frame.metric("coverage", known[0]["event_share"], "percent", title="Events with a cost", at=at[0])
-    for place, check in zip(at[1:], ("unpriced", "excepted", "late"), strict=True):
-        found = rows.of(answer.rows, check=check)
-        frame.metric(f"{check}_events", str(found[0]["events"]), "count", title=check.capitalize(), at=place)
+    for place, (row, title) in zip(at[1:], told, strict=True):
+        frame.metric(f"{row['check']}_events", str(row["events"]), "count", title=title, at=place)
     named = [{**row, "check": row["check"].replace("_", " ")} for row in answer.rows]
     columns = frame.columns(answer, "check", "events", "share", "booked_amount", "estimate")
     frame.table(named, [*columns, {"name": "meaning", "kind": "prose"}], "What is not certain in the period")

@@ -29,7 +29,7 @@ _MONEY = (
     "events",
     "tokens",
 )
-_MARGIN = ("net_revenue", "provider_cost", "tools_cost", "self_hosted_cost", "gross_margin")
+_MARGIN = ("net_revenue", "provider_cost", "tools_cost", "self_hosted_cost", "payment_fees", "gross_margin")
 _SPENT = (
     {"name": "feature", "kind": "text"},
     {"name": "model", "kind": "text"},
@@ -43,7 +43,12 @@ _SUBSCRIBED = tuple(
     {"name": name, "kind": "money" if name == "monthly_price" else "text"}
     for name in ("subscription_id", "plan", "account_id", "monthly_price", "starts_on", "ends_on", "comped")
 )
-_DAYS = {"name": "days", "kind": frame.DRAWING, "label": "Cost by day"}
+_DAYS = {
+    "name": "days",
+    "kind": frame.DRAWING,
+    "label": "Cost by day",
+    "meaning": "Effective cost of the user's calls on each day of the period.",
+}
 
 
 def page() -> None:
@@ -152,11 +157,11 @@ def _one(user: str) -> None:
     st.header(user, anchor=False)
     for row in found.data["margin"]:
         # All that the margin is made of, so that a reader can subtract.
-        at = [*st.columns(3), *st.columns(3)]
+        at = [*st.columns(4), *st.columns(3)]
         currency = row["billing_currency"]
         for place, name in zip(at, _MARGIN, strict=False):
             frame.metric(name, row[name], currency=currency, at=place)
-        frame.metric("gross_margin_pct", row["gross_margin_pct"], "percent", at=at[5])
+        frame.metric("gross_margin_pct", row["gross_margin_pct"], "percent", at=at[6])
     for one in days.data["users"]:
         currency = one["billing_currency"]
         drawn = [

@@ -63,6 +63,7 @@ def test_one_users_tiles_are_all_that_its_margin_is_made_of(read: Read) -> None:
         ("Provider cost", "$0.0028"),
         ("Tools cost", "$0.00"),
         ("Self hosted cost", "$0.00"),
+        ("Payment fees", "$0.00"),
         ("Gross margin", "$20.00"),
         ("Gross margin %", ">99.9 %"),
     ]

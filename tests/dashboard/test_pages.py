@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import httpx
 import pytest
@@ -82,6 +84,25 @@ def test_the_overview_shows_the_months_figures(read: Read) -> None:
     assert figures["Free tier cost"] == "$0.0028"
     assert "Not in these amounts: 1 unpriced events" in shown(app)
     assert "Exactly: 19.9944 USD" in next(metric for metric in app.metric if metric.label == "Gross margin").help
+
+
+def test_a_running_period_is_shown_to_date_and_what_is_to_come_is_not_in_its_figures(
+    read: Read, product: Product
+) -> None:
+    """The subscription runs on: of 60 days around today, the complete ones alone are in the figures and said to be."""
+    today = datetime.now(UTC).date()
+    days = {"from": str(today - timedelta(days=30)), "to": str(today + timedelta(days=30))}
+    with product.client(product.other) as client:
+        client.put("/v1/plans/runs-on", json={"display_name": "Runs on"}).raise_for_status()
+        paid = {"plan": "runs-on", "user_id": "zoe", "monthly_price": "20.00", "starts_on": days["from"]}
+        client.put("/v1/subscriptions/zoe", json=paid).raise_for_status()
+        rows = client.get("/v1/reports/overview", params=days).json()["rows"]
+    period, to_date = (next(row for row in rows if row["row"] == name) for name in ("period", "to_date"))
+    assert Decimal(period["net_revenue"]) > Decimal(to_date["net_revenue"]) > 0
+    app = read("overview", key=product.other, from_=days["from"], to=days["to"], exact="1")
+    figures = {metric.label: metric.value for metric in app.metric}
+    assert figures["Net revenue"] == f"{to_date['net_revenue']} USD"
+    assert f"To date: complete days from {days['from']} to before {to_date['to']}." in shown(app)
 
 
 def test_every_digit_is_shown_to_those_who_ask_for_it(read: Read) -> None:

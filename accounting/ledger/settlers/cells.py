@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from accounting.ledger.corrected import CORRECTED, JOIN_CORRECTIONS, NEWEST_REVISION
+from accounting.ledger.settlers.scopes import scopes_of
 from accounting.money import split
 from accounting.pricing.contract import Contract, Scope
 from accounting.pricing.leaves import leaf_quantities
+from accounting.pricing.names import Names
 from accounting.storage.changes import FAR
 from accounting.storage.engine import scanning
 from accounting.tenant import TenantContext
@@ -42,8 +44,6 @@ class PriceRow:
     sku_price_id: int
     model: str
     service_tier: str
-    surface: str | None
-    region: str | None
     prices: Mapping[str, int]
     own: frozenset[str]
 
@@ -65,6 +65,7 @@ class Cell:
         row: None for costs that a provider reported.
         quantities: priced class -> quantity.
         contracted: as booked by the events' own lines.
+        surface, region: of the calls, as the price list writes them, where a scope of the contract names any; None: not known.
         costs: priced class -> what of it is the class's, changed by volume tiers settled so far; "": what no class carries.
         owed: the same, less what commitments and credits have paid.
     """
@@ -75,6 +76,8 @@ class Cell:
     row: PriceRow | None
     quantities: dict[str, int]
     contracted: int
+    surface: str | None = None
+    region: str | None = None
     costs: dict[str, int] = field(init=False)
     owed: dict[str, int] = field(init=False)
 
@@ -90,7 +93,10 @@ class Cell:
         return sum(self.owed.values())
 
     def covered(self, scope: Scope) -> bool:
-        """Whether a scope covers the cell, classes aside. A cost without a price row is covered by scopes without conditions."""
+        """Whether a scope (scopes.as_listed) covers the cell, classes aside.
+
+        A cost without a price row is covered by scopes without conditions but models.
+        """
         row = self.row
         if row is None:
             named = (scope.service_tiers, scope.token_classes, scope.surfaces, scope.regions)
@@ -98,8 +104,8 @@ class Cell:
         return (
             (_one_of(scope.models, row.model) or _one_of(scope.models, self.group.model.lower()))
             and _one_of(scope.service_tiers, row.service_tier)
-            and _one_of(scope.surfaces, row.surface)
-            and _one_of(scope.regions, row.region)
+            and _one_of(scope.surfaces, self.surface)
+            and _one_of(scope.regions, self.region)
         )
 
     def booked_of(self, classes: frozenset[str]) -> int:
@@ -139,24 +145,24 @@ def _one_of(names: frozenset[str] | None, name: str | None) -> bool:
 
 
 _COUNTS = ", ".join(f"sum(e.{name})::bigint AS {name}" for name in USAGE_COLUMNS)
-_CELLS = text(
-    f"""
+_CELLS = f"""
     SELECT greatest(date_trunc('day', e.occurred_at AT TIME ZONE 'UTC') AT TIME ZONE 'UTC',
                     date_trunc('day', e.occurred_at AT TIME ZONE :tz) AT TIME ZONE :tz,
                     (CAST(:cuts AS timestamptz[]))[width_bucket(e.occurred_at, CAST(:cuts AS timestamptz[]))]) AS since,
            coalesce(e.user_id, '') AS user_id, coalesce(e.account_id, '') AS account_id, e.purpose,
            coalesce(e.response_model, e.model) AS model, {CORRECTED["sku_price_id"]} AS sku_price_id, e.basis,
+           {{surface}} AS surface, {{region}} AS region, {{prefix}} AS prefix,
            count(*) AS events, sum({CORRECTED["contracted_cost_e15"]}) AS contracted, {_COUNTS}
     FROM usage_events e {JOIN_CORRECTIONS}
     WHERE e.tenant = :tenant AND e.occurred_at >= :since AND e.occurred_at < :until AND e.charge_status <> 'void'
       AND {NEWEST_REVISION} AND {CORRECTED["charge_status"]} = 'priced'
       AND {CORRECTED["seller"]} = :seller AND {CORRECTED["billing_currency"]} = :currency
-    GROUP BY 1, 2, 3, 4, 5, 6, 7
-    """
-)
+    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+"""
+_PREFIX = "CASE WHEN strpos(e.model, '.') > 0 THEN split_part(e.model, '.', 1) || '.' END"
 _PRICE_ROWS = text(
     """
-    SELECT t.sku_price_id, t.model, t.service_tier, t.surface, t.region, p.token_class, p.fallback,
+    SELECT t.sku_price_id, t.model, t.service_tier, p.token_class, p.fallback,
            (p.unit_price * CASE p.per WHEN 1000000 THEN 1000000000 ELSE 1000000000000 END)::bigint AS price
     FROM tariffs t JOIN tariff_prices p USING (sku_price_id) WHERE t.sku_price_id = ANY(:ids)
     """
@@ -164,7 +170,9 @@ _PRICE_ROWS = text(
 _EPOCH, _QUARTER = datetime(1970, 1, 1, tzinfo=UTC), timedelta(minutes=15)
 
 
-def read_cells(connection: Connection, context: TenantContext, contract: Contract, since: datetime) -> list[Cell]:
+def read_cells(
+    connection: Connection, context: TenantContext, contract: Contract, since: datetime, names: Names
+) -> list[Cell]:
     """Cells of the contract's seller and currency within its term, from `since` on, ordered by day and key."""
     start, end = max(since, contract.effective_from), contract.effective_until or FAR
     if start >= end:
@@ -178,10 +186,18 @@ def read_cells(connection: Connection, context: TenantContext, contract: Contrac
         "currency": contract.currency,
         "cuts": _cuts(contract),
     }
+    scopes = list(scopes_of(contract))
+    named = {name: any(getattr(scope, name) is not None for scope in scopes) for name in ("surfaces", "regions")}
+    columns = {
+        "surface": "lower(e.surface)" if named["surfaces"] else "NULL::text",
+        "region": "e.region" if named["regions"] else "NULL::text",
+        "prefix": _PREFIX if named["regions"] else "NULL::text",
+    }
     with scanning(connection):
-        found = connection.execute(_CELLS, parameters).all()
+        found = connection.execute(text(_CELLS.format(**columns)), parameters).all()
     rows = _price_rows(connection, {row.sku_price_id for row in found if row.sku_price_id is not None})
-    return sorted((_cell(row, rows) for row in found), key=lambda cell: (cell.since, cell.key))
+    cells = (_cell(row, rows, names.region(contract.seller, row.prefix, row.region)) for row in found)
+    return sorted(cells, key=lambda cell: (cell.since, cell.key))
 
 
 def _cuts(contract: Contract) -> list[datetime]:
@@ -190,7 +206,7 @@ def _cuts(contract: Contract) -> list[datetime]:
     return sorted({contract.effective_from, *(credit.valid_from for credit in contract.credits), *ends})
 
 
-def _cell(row: Any, rows: Mapping[int, PriceRow]) -> Cell:
+def _cell(row: Any, rows: Mapping[int, PriceRow], region: str | None) -> Cell:
     quarter = row.since - (row.since - _EPOCH) % _QUARTER
     group = Group(quarter, row.user_id, row.account_id, row.purpose, row.model)
     price_row = rows.get(row.sku_price_id) if row.basis == "price_list" else None
@@ -203,9 +219,10 @@ def _cell(row: Any, rows: Mapping[int, PriceRow]) -> Cell:
         row.model,
         str(row.sku_price_id),
         row.basis,
+        *(place for place in (row.surface, row.region, row.prefix) if place is not None),
     )
     quantities = price_row.quantities(counts) if price_row else {}
-    return Cell("\x1f".join(parts), row.since, group, price_row, quantities, int(row.contracted))
+    return Cell("\x1f".join(parts), row.since, group, price_row, quantities, int(row.contracted), row.surface, region)
 
 
 def _price_rows(connection: Connection, ids: Iterable[int]) -> dict[int, PriceRow]:
@@ -217,8 +234,6 @@ def _price_rows(connection: Connection, ids: Iterable[int]) -> dict[int, PriceRo
             number,
             rows[0].model,
             rows[0].service_tier,
-            rows[0].surface,
-            rows[0].region,
             {row.token_class: row.price for row in rows},
             frozenset(row.token_class for row in rows if row.fallback is None),
         )

@@ -26,10 +26,12 @@ from accounting.ledger.settlers.cells import Cell, Group, read_cells
 from accounting.ledger.settlers.drawing import draw
 from accounting.ledger.settlers.periods import period_of
 from accounting.ledger.settlers.postings import Amounts, Place, Postings, add, lines, read_booked
+from accounting.ledger.settlers.scopes import as_listed, list_names
 from accounting.ledger.settlers.standing import Standing, keep, resume
 from accounting.ledger.settlers.volume import apply_tier
 from accounting.money import to_minor
 from accounting.pricing.contract import Commitment, Contract, Credit, VolumeTier
+from accounting.pricing.names import Names
 from accounting.storage.changes import FAR, take
 from accounting.storage.contracts import ids_ever, in_force
 from accounting.tenant import TenantContext
@@ -42,12 +44,14 @@ def settle_contracts(connection: Connection, context: TenantContext) -> Iterable
     """The lines that bring a tenant's contracts up to now."""
     now = datetime.now(UTC)
     changed = take(connection) or FAR
-    contracts = in_force(connection)
+    stated = in_force(connection)
+    names = list_names(connection, (one.seller for one in stated))
+    contracts = [as_listed(one, names) for one in stated]
     standings = resume(connection, context, contracts, ids_ever(connection), changed)
     target: Postings = {}
     for contract in contracts:
         standing = standings[contract.contract_id]
-        settle_contract(contract, _cells(connection, context, contract, standing), standing, now, target)
+        settle_contract(contract, _cells(connection, context, contract, standing, names), standing, now, target)
     for contract_id, standing in standings.items():
         keep(connection, context, contract_id, standing)
     since = {contract_id: standing.since for contract_id, standing in standings.items()}
@@ -55,10 +59,12 @@ def settle_contracts(connection: Connection, context: TenantContext) -> Iterable
     return lines(connection, context, target, read_booked(connection, context, since, moments))
 
 
-def _cells(connection: Connection, context: TenantContext, contract: Contract, standing: Standing) -> list[Cell]:
+def _cells(
+    connection: Connection, context: TenantContext, contract: Contract, standing: Standing, names: Names
+) -> list[Cell]:
     if not (contract.volume_tiers or contract.commitments or contract.credits):
         return []
-    return read_cells(connection, context, contract, standing.since)
+    return read_cells(connection, context, contract, standing.since, names)
 
 
 def settle_contract(

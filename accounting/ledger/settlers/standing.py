@@ -23,7 +23,7 @@ from accounting.storage.changes import ALWAYS, FAR
 from accounting.storage.tables import contract_standings
 from accounting.tenant import TenantContext
 
-RULES = 2
+RULES = 3
 """Raised when settling the same usage under the same contract would give other lines than before."""
 _WITHDRAWN = "withdrawn"
 

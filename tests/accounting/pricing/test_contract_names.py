@@ -27,6 +27,7 @@ def half(*tiers: str) -> dict[str, Any]:
     ("stated", "said"),
     [
         ({"seller": "Google"}, "seller='Google': price rows call it 'google'"),
+        ({"seller": "OpenAI"}, "seller='OpenAI': price rows call it 'openai'"),
         ({"seller": "bedrock"}, "seller='bedrock': price rows call it 'aws'"),
         (half("standard"), "service_tiers='standard': price rows call it 'default'"),
         (half("batch", "Flex"), "service_tiers='Flex': price rows call it 'flex'"),

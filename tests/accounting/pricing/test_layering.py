@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 import pytest
 
@@ -99,6 +99,54 @@ def _compared(other: Tariff, row: Tariff) -> list[tuple[str, int, int, datetime 
     sources = OtherSources([_held(other, "genai-prices")], known, {("acme", "acme/m"): ["m"]})
     found = sources.disagree(row, "litellm")
     return [(one.token_class, one.price, one.other_price, one.holds_from, one.holds_until) for one in found]
+
+
+def test_prices_of_two_parts_of_the_day_stand_beside_each_other() -> None:
+    """From January on 5 from 16:30 to 00:30 and 3 for the rest; the list's 2 holds before. Neither decision undoes the other."""
+    night, day = (time(16, 30), time(0, 30)), (time(0, 30), time(16, 30))
+    rows = [
+        replace(DEAR, effective_from=JAN, window_start=night[0], window_end=night[1], approved_by="ann"),
+        replace(
+            ROW,
+            prices={"output": 3_000_000_000},
+            effective_from=JAN,
+            window_start=day[0],
+            window_end=day[1],
+            approved_by="ann",
+        ),
+    ]
+    held = [_held(ROW, "genai-prices"), *(_held(row, "hand", record=at) for at, row in enumerate(rows))]
+    found, names = in_force(held, NAMES)
+    PriceBook(found, names)
+    assert sorted(found, key=str) == sorted([*rows, replace(ROW, effective_until=JAN)], key=str)
+
+
+def test_a_price_of_some_hours_leaves_the_list_the_others_and_one_of_the_whole_day_leaves_none() -> None:
+    some = replace(
+        DEAR, effective_from=JAN, effective_until=MAR, window_start=time(8), window_end=time(20), approved_by="ann"
+    )
+    found, names = in_force([_held(ROW, "genai-prices"), _held(some, "hand", record=1)], NAMES)
+    PriceBook(found, names)
+    rest = replace(ROW, effective_from=JAN, effective_until=MAR, window_start=time(20), window_end=time(8))
+    around = [replace(ROW, effective_until=JAN), replace(ROW, effective_from=MAR)]
+    assert sorted(found, key=str) == sorted([some, rest, *around], key=str)
+    whole = replace(DEAR, effective_from=FEB, approved_by="bob")
+    found, names = in_force(
+        [_held(ROW, "genai-prices"), _held(some, "hand", record=1), _held(whole, "hand", record=2)], NAMES
+    )
+    PriceBook(found, names)
+    kept = [replace(some, effective_until=FEB), replace(rest, effective_until=FEB), around[0], whole]
+    assert sorted(found, key=str) == sorted(kept, key=str)
+
+
+def test_an_undecided_successor_of_other_hours_ends_nothing_later() -> None:
+    """The day's price ends in February as stated; what is proposed from then on is the night's."""
+    day = replace(
+        DEAR, effective_from=JAN, effective_until=FEB, window_start=time(8), window_end=time(20), approved_by="ann"
+    )
+    night = replace(DEAR, effective_from=FEB, window_start=time(20), window_end=time(8))
+    found, _ = in_force([_held(ROW, "genai-prices"), _held(day, "hand"), _held(night, "hand", "proposed", 1)], NAMES)
+    assert day in found
 
 
 def test_sources_disagree_class_by_class_while_both_hold() -> None:

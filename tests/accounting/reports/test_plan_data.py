@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from accounting.reports.earnings import Earning
 from accounting.reports.plan_data import PlanData, plan_data
 from accounting.reports.plan_recurring import in_currency
 from accounting.reports.plan_sections import plan_sections
+from accounting.reports.subscribers import break_even, losing
 from accounting.revenue.monthly import Subscription
 
 APRIL, MAY = date(2026, 4, 1), date(2026, 5, 1)
@@ -44,7 +46,8 @@ def of(costs: list[Any], revenue: list[Earning], *subscriptions: Subscription) -
 
 
 def sold(user: str, **changed: Any) -> Subscription:
-    return Subscription(f"s-{user}", "pro", user, "acme", to_minor("30"), "USD", APRIL, None, **changed)
+    days = {"starts_on": APRIL, "ends_on": None}
+    return Subscription(f"s-{user}", "pro", user, "acme", to_minor("30"), "USD", **days | changed)
 
 
 def test_use_of_an_accounts_other_users_is_the_subscribers() -> None:
@@ -54,8 +57,48 @@ def test_use_of_an_accounts_other_users_is_the_subscribers() -> None:
 
 def test_who_pays_by_lines_alone_is_not_comped_and_who_was_given_the_plan_is() -> None:
     revenue = [Earning("subscription", 9 * UNIT, "USD", "cyd", None, "pro")]
-    found = {one.user_id: one.comped for one in of([], revenue, sold("dan", comped=True)).subscribers["pro"]}
-    assert found == {"cyd": False, "dan": True}
+    found = {one.user_id: one.unpaid for one in of([], revenue, sold("dan", comped=True)).subscribers["pro"]}
+    assert found == {"cyd": "", "dan": "comped"}
+
+
+def test_a_trial_of_the_whole_period_is_no_payer_and_one_that_ended_in_it_is() -> None:
+    """Both use 2 of cost; ann pays 30, eve's trial ends with the period, fay's on the 16th: two pay."""
+    revenue = [Earning("subscription", 30 * UNIT, "USD", "ann", None, "pro")]
+    sub = [sold("ann"), sold("eve", trial_until=MAY), sold("fay", trial_until=date(2026, 4, 16))]
+    members = of([use(user, user, "2") for user in ("ann", "eve", "fay")], revenue, *sub).subscribers["pro"]
+    assert {one.user_id: one.unpaid for one in members} == {"ann": "", "eve": "trial", "fay": ""}
+    assert break_even(members, "requests").use == Fraction(15, 2)
+    assert [one.user_id for one in losing(members)] == ["eve", "fay"]
+
+
+def test_who_has_left_is_no_subscriber_whose_late_refund_is_the_plans() -> None:
+    """Ann pays 30; 20 go back to bob, who left in March: one subscriber, none of them at a loss, and the plan has 10."""
+    revenue = [
+        Earning("subscription", 30 * UNIT, "USD", "ann", None, "pro"),
+        Earning("refund", -20 * UNIT, "USD", "bob", None, "pro"),
+    ]
+    found = of([], revenue, sold("ann"))
+    assert [one.user_id for one in found.subscribers["pro"]] == ["ann"]
+    assert found.sums["pro"].net == 10 * UNIT
+
+
+def test_subscriptions_that_overlap_are_one_subscribers_days() -> None:
+    """From the 1st to the 20th and from the 11th on: 30 days of April, not 40. With a gap, the days that are covered."""
+    (one,) = of([], [], sold("ann", ends_on=date(2026, 4, 21)), sold("ann", starts_on=date(2026, 4, 11))).subscribers[
+        "pro"
+    ]
+    assert one.days == 30
+    (one,) = of([], [], sold("ann", ends_on=date(2026, 4, 6)), sold("ann", starts_on=date(2026, 4, 11))).subscribers[
+        "pro"
+    ]
+    assert one.days == 25
+
+
+def test_no_use_breaks_even_where_more_is_given_back_than_paid() -> None:
+    revenue = [Earning("refund", -20 * UNIT, "USD", "ann", None, "pro")]
+    members = of([use("ann", "ann", "2")], revenue, sold("ann")).subscribers["pro"]
+    found = break_even(members, "requests")
+    assert (found.use, found.above, found.unit_cost) == (None, 0, 2 * UNIT)
 
 
 def test_use_without_a_price_is_told() -> None:

@@ -17,7 +17,9 @@ UNIT = 10**18
 
 
 def user(name: str, net: int, cost: int, requests: int = 100, comped: bool = False, fees: int = 0) -> Subscriber:
-    return Subscriber(name, net * UNIT, fees * UNIT, cost * UNIT, requests, requests * 1000, comped, 30)
+    return Subscriber(
+        name, net * UNIT, fees * UNIT, cost * UNIT, requests, requests * 1000, "comped" if comped else "", 30
+    )
 
 
 def test_the_cap_is_the_largest_use_that_lets_that_part_break_even() -> None:

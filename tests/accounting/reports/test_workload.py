@@ -6,20 +6,25 @@ May has a call without a price, June one of o3, July four of tiny: two of a task
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from accounting.errors import InvalidInput, MissingRate
+from accounting.ledger.reprice import reprice
 from accounting.pipeline import ingest
 from accounting.pricing.book import PriceBook
+from accounting.pricing.contracted import contracted_rows
 from accounting.pricing.tariff import Alias, Tariff
 from accounting.reports import ReportQuery, run
 from accounting.reports.html import to_html
 from accounting.reports.sections import SectionedReport
+from accounting.storage.engine import transaction
 from accounting.storage.tariffs import read_tariffs, write_tariffs
 from accounting.storage.tenants import context, create_tenant
+from tests.accounting.ledger.prices import stored_book
 from tests.conftest import Database
 from tests.events import body, event
 
@@ -146,3 +151,38 @@ def test_a_currency_without_a_rate_and_two_groupings_are_refused(traffic: Traffi
         traffic.report("2026-06-01", "2026-08-01", currency="CHF")
     with pytest.raises(InvalidInput, match="group_by"):
         traffic.report("2026-06-01", "2026-08-01", by="model,feature")
+
+
+def test_prices_and_saving_of_a_repriced_call_are_those_of_the_row_it_is_priced_by_now(database: Database) -> None:
+    """500 fresh, 500 cached and 1,000 output tokens at 2, 1 and 8 a million, then by contract at 0.1, 0.05 and 0.1: 0.000175 in all;
+    the saving is 500 x 0.05 a million, the input 0.000075 for 1,000 tokens."""
+    create_tenant(database.owner, "repriced", "Repriced")
+    tenant = context(database.app, "repriced")
+    million = 10**9
+    listed = Tariff(
+        "openai", "o3", {"uncached_input": 2 * million, "cache_read": million, "output": 8 * million}, source="t"
+    )
+    own = Tariff(
+        "openai",
+        "o3",
+        {"uncached_input": million // 10, "cache_read": million // 20, "output": million // 10},
+        tenant="repriced",
+        source="contract",
+    )
+    names = [Alias("openai", "o3", "o3", "test")]
+    with transaction(database.owner, "repriced") as connection:
+        write_tariffs(connection, [own], [])
+    base = stored_book(database, [listed], names)
+    call = event("a", usage={"input_tokens": 1000, "cache_read_tokens": 500, "output_tokens": 1000})
+    ingest(database.app, tenant, (base, base), body([call]))
+    contract = PriceBook(*contracted_rows([listed], names, [], [own]))
+    month = datetime(2026, 7, 1, tzinfo=UTC), datetime(2026, 8, 1, tzinfo=UTC)
+    reprice(database.app, tenant, (base, contract), *month, apply=True)
+    found = run(database.app, tenant, "workload", ReportQuery.parse("2026-07-01", "2026-08-01", "UTC")).rows[0]
+    names_of = ("effective_cost", "cache_saving", "input_per_million", "output_per_million")
+    assert {name: Decimal(str(found[name])) for name in names_of} == {
+        "effective_cost": Decimal("0.000175"),
+        "cache_saving": Decimal("0.000025"),
+        "input_per_million": Decimal("0.075"),
+        "output_per_million": Decimal("0.1"),
+    }

@@ -6,6 +6,7 @@ The plan `metered` is 10 a month with 2 requests; each further request is 0.50. 
 from __future__ import annotations
 
 from datetime import date
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from accounting.money import to_minor
 from accounting.pipeline import ingest
 from accounting.revenue.earned import Revenue, earned_revenue
 from accounting.revenue.line_imports import import_rows
+from accounting.revenue.lines import Owner
 from accounting.revenue.plan_prices import put_plan_price
 from accounting.revenue.plans import make_subscription, put_plan, put_subscription
 from accounting.storage.engine import read_only
@@ -106,3 +108,71 @@ def test_a_refund_has_the_user_and_plan_of_its_line_and_a_line_the_account_of_it
     lines = {one.line_id: (one.user_id, one.account_id, one.plan, one.amount) for one in _april(database, tenant)}
     assert lines["back"] == ("fay", None, "extra", to_minor("-3"))
     assert lines["billed"] == ("dan", "beta", "metered", to_minor("4"))
+
+
+def test_what_is_given_back_of_a_pack_is_earned_as_the_pack_is_and_belongs_to_its_owner(
+    database: Database, tenant: TenantContext
+) -> None:
+    """10 requests for 5, 4 used: 2 earned. 1 comes back of the 3 to be earned: nothing in April or ever after. A refund that names
+    somebody else is still of the pack's owner."""
+    pack = PACK | {"line_id": "bought", "user_id": "hal"}
+    back = LINE | {"line_id": "bought-back", "kind": "refund", "amount": "-1", "refers_to": "bought", "user_id": "ida"}
+    more = LINE | {"line_id": "bought-off", "kind": "discount", "amount": "-0.5", "refers_to": "bought"}
+    assert import_rows(database.app, tenant, enumerate([pack, back, more])).rejected == []
+    sent = [event(f"h{n}", user_id="hal", occurred_at="2026-04-01T12:00:00Z") for n in range(4)]
+    assert ingest(database.app, tenant, load_book(database.app, "metered"), body(sent)).accepted == 4
+    with read_only(database.app, tenant.tenant) as connection:
+        spans = [(date(2026, 4, 1), date(2026, 5, 1)), (date(2026, 5, 1), date(2027, 5, 1))]
+        found = [
+            {one.line_id: (one.user_id, one.amount) for one in earned_revenue(connection, tenant, *span) if one.line_id}
+            for span in spans
+        ]
+        of_one = earned_revenue(connection, tenant, *spans[0], subscriptions=[], owner=Owner("hal"))
+    own = {"bought": ("hal", to_minor("2")), "bought-off": ("hal", to_minor("-0.2"))}
+    assert {name: value for name, value in found[0].items() if name.startswith("bought")} == own
+    assert [name for name in found[1] if name.startswith("bought")] == []
+    assert {one.line_id: (one.user_id, one.amount) for one in of_one} == own
+
+
+def test_a_plan_whose_price_of_a_later_month_meters_nothing_charges_no_overage_then(
+    database: Database, tenant: TenantContext
+) -> None:
+    put_plan(database.app, tenant, "was-metered", kind="usage")
+    allowance = {"unit": "requests", "included_units": 2, "unit_price": "0.50", "unit_per": 1}
+    put_plan_price(database.app, tenant, "was-metered", price="10", effective_from="2026-01-01", **allowance)
+    put_plan_price(database.app, tenant, "was-metered", price="50", effective_from="2026-04-01")
+    put_plan_price(database.app, tenant, "was-metered", price="90", effective_from="2026-02-01", interval_months=12)
+    given = {"starts_on": "2026-01-01", "monthly_price": 0, "revenue_from": "plan"}
+    put_subscription(
+        database.app, tenant, make_subscription(tenant, "s-joe", plan="was-metered", user_id="joe", **given)
+    )
+    sent = [
+        event(f"j{month}{n}", user_id="joe", occurred_at=f"2026-{month:02}-10T12:00:00Z")
+        for month in (3, 4)
+        for n in range(5)
+    ]
+    assert ingest(database.app, tenant, load_book(database.app, "metered"), body(sent)).accepted == 10
+    with read_only(database.app, tenant.tenant) as connection:
+        months = [earned_revenue(connection, tenant, date(2026, m, 1), date(2026, m + 1, 1)) for m in (3, 4)]
+    usage = [[one.amount for one in month if one.kind == "usage" and one.user_id == "joe"] for month in months]
+    assert usage == [[to_minor("1.5")], []]
+
+
+def test_two_subscriptions_of_one_plan_charge_a_user_once_on_any_days_of_the_month(
+    database: Database, tenant: TenantContext
+) -> None:
+    """Five requests on the 10th, 2 + 2 included: 1 beyond, charged by the first; `s-kim-1` ends on the 15th, and so nothing after."""
+    given = {"starts_on": "2026-01-01", "monthly_price": 0, "revenue_from": "plan", "plan": "metered", "user_id": "kim"}
+    for number, changed in enumerate(({"ends_on": "2026-04-15"}, {"starts_on": "2026-02-01"}), 1):
+        put_subscription(database.app, tenant, make_subscription(tenant, f"s-kim-{number}", **given | changed))
+    days = (10, 10, 10, 10, 10, 20, 20)
+    sent = [event(f"k{n}", user_id="kim", occurred_at=f"2026-04-{day}T12:00:00Z") for n, day in enumerate(days)]
+    assert ingest(database.app, tenant, load_book(database.app, "metered"), body(sent)).accepted == 7
+    with read_only(database.app, tenant.tenant) as connection:
+        cuts = [date(2026, 4, 1), date(2026, 4, 12), date(2026, 4, 18), date(2026, 5, 1)]
+        parts = [earned_revenue(connection, tenant, *pair) for pair in pairwise(cuts)]
+    usage = [
+        [(one.subscription_id, one.amount) for one in part if one.kind == "usage" and one.user_id == "kim"]
+        for part in parts
+    ]
+    assert usage == [[("s-kim-1", to_minor("0.5"))], [], [("s-kim-2", to_minor("1"))]]

@@ -1,28 +1,32 @@
-"""Are overage and prepaid packs earned with the use that earns them?"""
+"""Is use beyond an allowance charged once, on the day that goes beyond it?"""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import date, timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.money import to_minor
-from accounting.revenue.recognition import Line
-from accounting.revenue.use import Allowance, drawn, overage
+from accounting.revenue.use import Allowance, Metered, Usage, overages
 
-ZONE = ZoneInfo("UTC")
+MAY = date(2026, 5, 1)
 HUNDRED = Allowance("requests", 100, to_minor("0.02"), 1)
 USED = {date(2026, 4, 3): 60, date(2026, 4, 10): 70, date(2026, 4, 20): 10, date(2026, 5, 2): 100}
 
 
-def pack(name: str, booked: int, ends: int | None, units: int, recognition: str = "use") -> Line:
-    end = None if ends is None else datetime(2026, 4, ends, tzinfo=UTC)
-    start = datetime(2026, 4, booked, tzinfo=UTC)
-    return Line(
-        name, "credits", to_minor("10"), "USD", start, start if end else None, end, recognition, units, "requests"
-    )
+def metered(
+    name: str = "s", plan: str = "pro", opened: int = 1, ended: int | None = None, quantity: int = 1
+) -> Metered:
+    """A subscription from a day of January to one of April."""
+    until = None if ended is None else date(2026, 4, ended)
+    return Metered(name, plan, date(2026, 1, opened), until, [(date(2026, 1, 1), HUNDRED)], quantity)
+
+
+def overage(allowance: Allowance, usage: Usage, start: date, end: date, opened: date = date(2026, 1, 1)) -> int:
+    """Of one subscription alone."""
+    one = Metered("s", "pro", opened, None, [(date(2026, 1, 1), allowance)])
+    return overages([one], {"requests": usage}, start, end).get("s", 0)
 
 
 def test_only_what_lies_beyond_the_months_allowance_is_charged() -> None:
@@ -40,27 +44,39 @@ def test_use_before_the_plan_does_not_eat_its_allowance() -> None:
     assert overage(HUNDRED, USED, date(2026, 4, 5), date(2026, 5, 1), opened=date(2026, 4, 5)) == 0
 
 
-def test_a_pack_is_earned_as_it_is_used_and_never_more_than_paid() -> None:
-    """100 requests for 10: 60 by the 4th, all by the 11th."""
-    packs = [pack("p", 1, None, 100)]
-    assert drawn(packs, USED, date(2026, 4, 4), ZONE) == {"p": to_minor("6")}
-    assert drawn(packs, USED, date(2026, 5, 1), ZONE) == {"p": to_minor("10")}
+def test_two_subscriptions_of_one_user_on_one_plan_are_charged_the_same_use_once() -> None:
+    """140 in April, 200 included together: nothing is beyond. Of 100 each, 40 beyond were charged twice."""
+    found = overages([metered("a"), metered("b", opened=2)], {"requests": USED}, date(2026, 4, 1), MAY)
+    assert sum(found.values()) == 0
 
 
-def test_the_pack_that_ends_first_is_used_first() -> None:
-    packs = [pack("long", 1, None, 100), pack("short", 2, 30, 80)]
-    assert drawn(packs, USED, date(2026, 4, 4), ZONE) == {"short": to_minor("7.5"), "long": 0}
+def test_what_lies_beyond_all_allowances_is_charged_by_the_subscription_that_began_first() -> None:
+    used = {date(2026, 4, 3): 150, date(2026, 4, 10): 70}
+    found = overages([metered("b", opened=2), metered("a")], {"requests": used}, date(2026, 4, 1), MAY)
+    assert {name: amount for name, amount in found.items() if amount} == {"a": to_minor("0.4")}
 
 
-def test_a_pack_takes_the_use_of_its_first_day_and_none_of_the_day_it_ends() -> None:
-    """60 on the 3rd, 70 on the 10th, 10 on the 20th: from the 10th to the 20th it is 70 of 100 requests."""
-    assert drawn([pack("p", 10, 20, 100)], USED, date(2026, 5, 1), ZONE) == {"p": to_minor("7")}
+def test_use_counts_for_the_metered_plan_that_was_begun_last() -> None:
+    """The plan `max` was begun on the second: `pro` has no use, and max 40 beyond."""
+    found = overages([metered("a"), metered("b", "max", opened=2)], {"requests": USED}, date(2026, 4, 1), MAY)
+    assert {name: amount for name, amount in found.items() if amount} == {"b": to_minor("0.8")}
 
 
-def test_what_is_unused_at_the_end_is_earned_only_where_the_policy_says_so() -> None:
-    assert drawn([pack("p", 1, 5, 100)], USED, date(2026, 5, 1), ZONE) == {"p": to_minor("6")}
-    assert drawn([pack("p", 1, 5, 100, "use_and_breakage")], USED, date(2026, 4, 4), ZONE) == {"p": to_minor("6")}
-    assert drawn([pack("p", 1, 5, 100, "use_and_breakage")], USED, date(2026, 4, 5), ZONE) == {"p": to_minor("10")}
+def test_one_that_ended_has_taken_its_part_of_the_months_use() -> None:
+    """110 on the 3rd: 100 are `a`'s, which ends before the 10th, 10 `b`'s; of 100 on the 10th `b` includes 90, asked on any day."""
+    sold = [metered("a", ended=10), metered("b", opened=2)]
+    used = {date(2026, 4, 3): 110, date(2026, 4, 10): 100}
+    whole = overages(sold, {"requests": used}, date(2026, 4, 1), MAY)
+    late = overages(sold, {"requests": used}, date(2026, 4, 10), MAY)
+    assert (whole.get("b"), late.get("b")) == (to_minor("0.2"), to_minor("0.2"))
+
+
+def test_a_plan_that_stops_metering_charges_nothing_from_then_on() -> None:
+    """From May on nothing is metered; the day is that of the price that holds on the first of the month."""
+    dated = [(date(2026, 1, 1), HUNDRED), (MAY, None)]
+    one = Metered("s", "pro", date(2026, 1, 1), None, dated)
+    used = USED | {date(2026, 5, 2): 1_000}
+    assert overages([one], {"requests": used}, date(2026, 4, 1), date(2026, 6, 1)) == {"s": to_minor("0.8")}
 
 
 @settings(max_examples=50)

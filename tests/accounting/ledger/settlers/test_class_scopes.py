@@ -73,8 +73,6 @@ def test_what_a_class_owes_is_paid_once(parts: dict[str, Any], posted: dict[str,
         1,
         "gpt-4o",
         "default",
-        None,
-        None,
         {"uncached_input": 25 * 10**8, "output": 10**10},
         frozenset(("uncached_input", "output")),
     )

@@ -21,8 +21,10 @@ from accounting.pipeline import ingest
 from accounting.pricing.book import PriceBook
 from accounting.pricing.contract import Commitment, Contract, Credit, Scope, VolumeStep, VolumeTier
 from accounting.pricing.tariff import Alias, Tariff
+from accounting.storage import audit
 from accounting.storage.contracts import record, withdraw
 from accounting.storage.engine import transaction
+from accounting.storage.price_records import name_models
 from accounting.storage.tenants import context, create_tenant
 from accounting.tenant import TenantContext
 from tests.accounting.ledger.prices import stored_book
@@ -389,3 +391,32 @@ def _at_once(database: Database, book: PriceBook, signed: Signed) -> dict[str, t
             place: costs for place, costs in _costs(database, tenant, key).items() if set(costs) != {"0"}
         }
     return _AT_ONCE[database.name]
+
+
+def _billed(database: Database, tenant: TenantContext) -> dict[str, str]:
+    return {key: costs[3] for key, costs in _costs(database, tenant).items()}
+
+
+@pytest.mark.parametrize(
+    ("scope", "covered"),
+    [
+        (Scope(surfaces=frozenset({"Responses"})), {"ann"}),
+        (Scope(regions=frozenset({"eu-west-1"})), {"bob"}),
+        (Scope(models=frozenset({"M-Alias"})), {"ann", "bob", "cyd"}),
+        (Scope(models=frozenset({"M"})), {"ann", "bob", "cyd"}),
+        (Scope(models=frozenset({"another"})), set()),
+    ],
+)
+def test_a_scope_is_about_the_calls_and_names_a_model_by_any_of_its_names(
+    database: Database, book: PriceBook, signed: Signed, scope: Scope, covered: set[str]
+) -> None:
+    """A million in each at 2; the price row holds on every surface and in every region, so it says nothing of the calls."""
+    with database.owner.begin() as connection:
+        name_models(connection, [Alias("acme", "m-alias", "m", "test")], "litellm", audit.begin(connection))
+    tenant = signed(credits=(Credit("gift", "100", 1, JULY, None, scope),))
+    calls = [_call(user[0], user, "2026-07-03", 1_000_000) for user in ("ann", "bob", "cyd")]
+    calls[0] |= {"surface": "responses"}
+    calls[1] |= {"region": "EU-West-1"}
+    _book_and_settle(database, tenant, book, calls)
+    assert _billed(database, tenant) == {user: "0" if user in covered else "2" for user in ("ann", "bob", "cyd")}
+    assert _exact(database, tenant)

@@ -90,9 +90,9 @@ def read_since(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
     """From where on each contract's usage was read."""
     seen: list[datetime] = []
 
-    def noting(connection: Any, tenant: Any, contract: Contract, since: datetime) -> list[cells.Cell]:
+    def noting(connection: Any, tenant: Any, contract: Contract, since: datetime, names: Any) -> list[cells.Cell]:
         seen.append(since)
-        return cells.read_cells(connection, tenant, contract, since)
+        return cells.read_cells(connection, tenant, contract, since, names)
 
     monkeypatch.setattr(contracts, "read_cells", noting)
     return seen

@@ -15,7 +15,7 @@ from accounting.pricing.contract import Contract, Scope, VolumeStep, VolumeTier
 
 DAY = datetime(2026, 7, 1, tzinfo=UTC)
 STEPS = (VolumeStep(10, "price", "1"), VolumeStep(20, "discount", "0.5"))
-ROW = PriceRow(1, "m", "default", None, None, {"uncached_input": 6, "web_search": 4}, frozenset({"uncached_input"}))
+ROW = PriceRow(1, "m", "default", {"uncached_input": 6, "web_search": 4}, frozenset({"uncached_input"}))
 
 
 def _cell(name: str, tokens: int, day: int = 1, **more: int) -> Cell:
