@@ -59,6 +59,7 @@ class CurveCell(Answer):
     extrapolated: bool = Field(
         description="beyond the measured range, or a batch that no run of a table had at that context"
     )
+    ttft_extrapolated: bool = Field(description="a prompt as long as the context was not measured, whatever the step")
 
 
 class CurveEvaluation(Answer):

@@ -17,6 +17,8 @@ _CELLS = (
     {"name": "tokens_per_second", "kind": "number"},
     {"name": "step_seconds", "kind": "number"},
     {"name": "ttft_seconds", "kind": "number"},
+    {"name": "extrapolated", "kind": "text", "meaning": "Whether the step lies beyond what was measured."},
+    {"name": "ttft_extrapolated", "kind": "text", "meaning": "Whether prompts that long were not measured."},
 )
 _ERRORS = {"mape": "mean", "bias": "bias", "p95": "95th percentile", "max": "largest"}
 

@@ -15,10 +15,10 @@ import numpy as np
 from accounting.demo import product
 from accounting.demo.traffic import DAY, ERROR, OK, SECOND, SERVED, Bools, Ints, Traffic
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN
-from accounting.selfhosted.curve import Curve, Domain
+from accounting.selfhosted.curve import Curve, Domain, prompts_measured
 from accounting.selfhosted.curve_json import load_curve
 from accounting.selfhosted.forward import complete_times
-from accounting.selfhosted.requests import Requests, prompts_measured
+from accounting.selfhosted.requests import Requests
 
 MEASURED = Path(__file__).parent / "curve.json"
 """A CPU measurement of a scaled model; its `source` says when, by which engine and on what."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from accounting.selfhosted.curve import StepCurve, best_batch
+from accounting.selfhosted.curve import StepCurve, best_batch, prompts_measured
 from accounting.selfhosted.pool import Pool
 from accounting.selfhosted.steady import NO_TARGETS, Targets
 from accounting.selfhosted.unit_costs import at_point
@@ -23,7 +23,7 @@ class ContextCost:
         context: tokens. batch: R* there.
         output, uncached_input, cached_input: by kind of token.
         step_part, context_part: of output, t_0/R* and experts; c*s. The rest is a.
-        extrapolated: the context is beyond the curve's measured range.
+        extrapolated: the context is beyond the curve's measured range, or, with a target of the first token, so long a prompt is.
     """
 
     context: int
@@ -45,6 +45,8 @@ def against_context(
     found = []
     for context in contexts:
         beyond = not low <= context <= high
+        if targets.ttft_seconds is not None:  # The batch rests on a first token of prompts that long.
+            beyond = beyond or not prompts_measured(curve.domain, context, 0, pool.token_budget)
         batch = _batch(curve, pool, context, targets)
         if batch is None:
             found.append(ContextCost(context, None, None, None, None, None, None, beyond))

@@ -37,6 +37,18 @@ class Domain:
         return np.asarray((values < bounds[0]) | (values > bounds[1]))
 
 
+def prompts_measured(domain: Domain, new: Any, cached: Any, token_budget: Any) -> Bools:
+    """Which prompts lie within what was measured: in one step, or else in chunks of the budget, each with what it finds in the cache.
+
+    A prompt of n new tokens upon p cached ones has K = ceil(n / budget) equal chunks; the last finds p + n - n/K.
+    """
+    most, found = (np.inf if bounds is None else bounds[1] for bounds in (domain.prefill_new, domain.prefill_cached))
+    chunks = np.maximum(-(-new // token_budget), 1)
+    whole = (new <= most) & (cached <= found)
+    chunked = (np.minimum(new, token_budget) <= most) & (cached + new - new / chunks <= found)
+    return np.asarray(whole | chunked)
+
+
 @dataclass(frozen=True)
 class Header:
     """What was measured, where and when.
@@ -70,12 +82,14 @@ class Answer:
         tokens_per_second: output of the whole batch.
         ttft_seconds: prefill of the context beside batch - 1 decoding sequences, without queueing; NaN where the form can't say.
         extrapolated: beyond the measured range, or where a table has a batch that no run had at that context.
+        ttft_extrapolated: a prompt that long was not measured (`prompts_measured`): beside `extrapolated`, of the first token alone.
     """
 
     step_seconds: Floats
     tokens_per_second: Floats
     ttft_seconds: Floats
     extrapolated: Bools
+    ttft_extrapolated: Bools
 
 
 @dataclass(frozen=True)
@@ -158,7 +172,8 @@ class StepCurve:
         chunks = np.ceil(s / chunk)
         beside = self.step_seconds(b - 1, (b - 1) * s, np.zeros_like(b), b - 1 + np.minimum(s, chunk))
         reread = self.r * chunk * chunks * (chunks - 1) / 2
-        return Answer(step, b / step, chunks * beside + self.prefill_seconds(s, np.zeros_like(s)) + reread, beyond)
+        first = chunks * beside + self.prefill_seconds(s, np.zeros_like(s)) + reread
+        return Answer(step, b / step, first, beyond, ~prompts_measured(self.domain, s, np.zeros_like(s), chunk))
 
 
 @dataclass(frozen=True)
@@ -219,7 +234,7 @@ class TableCurve:
             raise InvalidInput("batch", b[hole].tolist(), f"no run had it at context {at}")
         step = self.steps.at(b, s)
         first = np.full_like(step, np.nan) if self.first_token is None else self.first_token.at(b, s)
-        return Answer(step, b / step, first, beyond | hole)
+        return Answer(step, b / step, first, beyond | hole, np.zeros_like(beyond))
 
 
 Curve = StepCurve | TableCurve

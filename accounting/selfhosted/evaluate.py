@@ -40,6 +40,7 @@ class Cell:
         measured_tokens_per_second: of the point measured there; None where none was.
         fits: whether so many sequences of that length fit into the cache; None where the curve states no memory.
         extrapolated: beyond the measured range, or where a table has a batch that no run had at that context.
+        ttft_extrapolated: a prompt as long as the context was not measured, whatever the step.
     """
 
     batch: int
@@ -51,6 +52,7 @@ class Cell:
     measured_tokens_per_second: float | None
     fits: bool | None
     extrapolated: bool
+    ttft_extrapolated: bool
 
 
 def evaluate(
@@ -90,6 +92,7 @@ def evaluate(
             measured_tokens_per_second=known.get(point),
             fits=None if curve.memory is None else point[0] <= curve.memory.achievable_batch(point[1]),
             extrapolated=bool(answer.extrapolated[at]),
+            ttft_extrapolated=bool(answer.ttft_extrapolated[at]),
         )
         for at, point in enumerate(points)
     ]

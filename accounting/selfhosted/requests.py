@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from accounting.errors import InvalidInput
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN, Bools, Ints
-from accounting.selfhosted.curve import Curve, Domain
+from accounting.selfhosted.curve import Curve, Domain, prompts_measured
 from accounting.selfhosted.pool import Pool
 from accounting.selfhosted.reasons import (
     CACHED_UNKNOWN,
@@ -124,18 +124,6 @@ def judge(requests: Requests, curve: Curve, pool: Pool) -> Evidence:
     reason[requests.failed & no_first] = NO_EVIDENCE
     ran = (reason == CHARGED) | (reason == CACHED_UNKNOWN) | (reason == OUTSIDE)
     return Evidence(reason, ran, beyond & (reason == CHARGED))
-
-
-def prompts_measured(domain: Domain, new: Ints, cached: Ints, token_budget: int) -> Bools:
-    """Which prompts lie within what was measured: in one step, or else in chunks of the budget, each with what it finds in the cache.
-
-    A prompt of n new tokens upon p cached ones has K = ceil(n / budget) equal chunks; the last finds p + n - n/K.
-    """
-    most, found = (np.inf if bounds is None else bounds[1] for bounds in (domain.prefill_new, domain.prefill_cached))
-    chunks = np.maximum(-(-new // token_budget), 1)
-    whole = (new <= most) & (cached <= found)
-    chunked = (np.minimum(new, token_budget) <= most) & (cached + new - new / chunks <= found)
-    return np.asarray(whole | chunked)
 
 
 def _beyond(requests: Requests, domain: Domain, pool: Pool) -> Bools:

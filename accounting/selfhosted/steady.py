@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from accounting.errors import InvalidInput
-from accounting.selfhosted.curve import Curve, StepCurve
+from accounting.selfhosted.curve import Curve, StepCurve, prompts_measured
 from accounting.selfhosted.pool import Pool
 from accounting.selfhosted.workload import Workload
 
@@ -46,7 +46,7 @@ class Steady:
         batch: requests that decode at once.
         request_seconds: replica seconds of a request, its part of every step included; times the replica's rate it is its cost.
         itl_seconds: one step. ttft_seconds: of the 95th percentile of the prompts, queueing left out; None where the curve can't say.
-        extrapolated: beyond the curve's measured range.
+        extrapolated: beyond the curve's measured range: the batch, the mean context, or some prompt.
     """
 
     batch: float
@@ -100,6 +100,9 @@ def steady(curve: Curve, pool: Pool, workload: Workload, batch: float) -> Steady
     beyond = bool(curve.domain.outside("batch", np.asarray(batch))) or bool(
         curve.domain.outside("context", np.asarray(workload.held_tokens))
     )
+    if new:
+        prompts = workload.uncached_input_tokens, workload.cached_tokens
+        beyond = beyond or not bool(prompts_measured(curve.domain, *prompts, pool.token_budget).all())
     decode_steps = steps / batch
     if alone:
         shared = prompt_steps * _shared(curve, new / prompt_steps if prompt_steps else 0.0)

@@ -29,7 +29,7 @@ def read_table(content: bytes, source_version: str) -> Statement:
     """The whole table. Raises InvalidInput for what is no such table; single models that can't be held are findings."""
     try:
         table = json.loads(content, parse_float=Decimal)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput("file", str(error), "is no JSON") from error
     if not isinstance(table, list):
         raise InvalidInput("file", type(table).__name__, "a JSON array of models is expected")

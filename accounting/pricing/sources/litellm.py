@@ -98,7 +98,7 @@ def per_million(value: Decimal | int) -> str:
 def _table(content: bytes) -> dict[str, Any]:
     try:
         table = json.loads(content, parse_float=Decimal, parse_constant=str)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput("file", str(error), "is no JSON") from error
     if not isinstance(table, dict):
         raise InvalidInput("file", type(table).__name__, "a JSON object of models is expected")

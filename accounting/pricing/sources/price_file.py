@@ -99,7 +99,7 @@ def _list(text: str) -> list[Any]:
     try:
         # The base loader leaves every scalar as it is written.
         found = yaml.load(text, Loader=yaml.BaseLoader)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise InvalidInput("file", " ".join(str(error).split()), "is neither YAML nor JSON") from None
     if isinstance(found, Mapping):
         found = found.get("prices", [found])

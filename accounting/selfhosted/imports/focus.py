@@ -73,7 +73,7 @@ def _tagged(text: str) -> str | None:
         return None
     try:
         tags = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput("Tags", text[:100], "is no JSON") from error
     if isinstance(tags, list):
         tags = {str(one.get("key")): one.get("value") for one in tags if isinstance(one, dict)}

@@ -88,7 +88,7 @@ def _check_version(metadata: dict[bytes, bytes]) -> None:
         return
     try:
         version = json.loads(stated).get("version")
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise InvalidInput("tokencogs.ledger", _beginning(stated), "JSON with a version is expected") from error
     if version != VERSION:
         raise InvalidInput("version", version, f"this reads version {VERSION}")

@@ -36,3 +36,11 @@ def test_what_does_not_fit_or_was_not_measured_says_so() -> None:
     assert (none.batch, none.output, none.extrapolated) == (None, None, False)
     assert (beyond.batch, beyond.extrapolated) == (64, True)
     assert [one.extrapolated for one in against_context(CURVE, POOL, [1, 8_192, 8_193], HOUR)] == [False, False, True]
+
+
+def test_a_batch_that_a_first_token_of_unmeasured_prompts_chose_says_so() -> None:
+    """Prompts were measured to 4,000 tokens; without a target of the first token no batch rests on them."""
+    measured = replace(CURVE, domain=replace(CURVE.domain, prefill_new=(1.0, 4_000.0), prefill_cached=(0.0, 0.0)))
+    for targets, beyond in ((Targets(ttft_seconds=10.0), True), (Targets(), False)):
+        found = against_context(measured, POOL, [4_000, 5_000], HOUR, targets)
+        assert [one.extrapolated for one in found] == [False, beyond]

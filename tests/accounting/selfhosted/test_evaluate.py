@@ -127,3 +127,9 @@ def test_a_number_below_1_is_refused_by_name(batches: tuple[int, ...], contexts:
 def test_too_many_cells_are_refused() -> None:
     with pytest.raises(InvalidInput, match="65 x 64"):
         cells(STEP, tuple(range(1, 66)), tuple(range(100, 164)))
+
+
+def test_a_first_token_of_a_prompt_that_was_not_measured_is_marked_beside_its_step() -> None:
+    file = STEP | {"domain": STEP["domain"] | {"prefill_new": [1, 400]}}
+    found = cells(file, (1,), (400, 500))
+    assert [(one.extrapolated, one.ttft_extrapolated) for one in found.values()] == [(False, False), (False, True)]

@@ -10,13 +10,13 @@ import pytest
 
 from accounting.errors import InvalidInput
 from accounting.selfhosted.arrays import NO_TIME, UNKNOWN
-from accounting.selfhosted.curve import Domain, TableCurve
+from accounting.selfhosted.curve import Domain, TableCurve, prompts_measured
 from accounting.selfhosted.forward import complete_times
 from accounting.selfhosted.grid import Grid
 from accounting.selfhosted.hour import settle_hour
 from accounting.selfhosted.pool import Cells, Pool
 from accounting.selfhosted.reasons import QUALITIES, REASONS
-from accounting.selfhosted.requests import Requests, judge, prompts_measured
+from accounting.selfhosted.requests import Requests, judge
 from accounting.selfhosted.shares import Attribution, attribute
 from tests.accounting.selfhosted.replay import HEADER, curve, log, pool_of, shares, whole
 from tests.accounting.selfhosted.simulator import H200_8B, Job, Replica

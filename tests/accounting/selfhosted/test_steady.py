@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +29,15 @@ def test_a_request_needs_its_own_work_and_its_part_of_the_steps() -> None:
     assert found.requests_per_second == pytest.approx(12.19438, rel=1e-6)
     assert found.ttft_seconds == pytest.approx(0.02665, rel=1e-12)
     assert (found.batch, found.extrapolated) == (10, False)
+
+
+@pytest.mark.parametrize(
+    ("role", "most", "beyond"), [("mixed", 999, True), ("mixed", 1_000, False), ("decode", 999, False)]
+)
+def test_what_rests_on_a_prompt_that_was_not_measured_says_so(role: Any, most: int, beyond: bool) -> None:
+    """Prompts of 1,000 new tokens beside contexts that were measured; a pool of decode runs none."""
+    measured = replace(CURVE, domain=replace(CURVE.domain, prefill_new=(1.0, float(most)), prefill_cached=(0.0, 0.0)))
+    assert steady(measured, replace(POOL, role=role), workload(), 10).extrapolated is beyond
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accounting.selfhosted.curve import prompts_measured
 from accounting.selfhosted.curve_json import dump_curve, load_curve
-from accounting.selfhosted.requests import prompts_measured
 from probe.curve.curve import CurveDocument
 
 BATCHES, CONTEXTS = [1.0, 3.0, 16.0, 64.0], [16.0, 700.0, 9_000.0, 131_072.0]
@@ -64,8 +64,13 @@ def test_both_take_the_same_prompts_for_measured(budget: int, cached: list[int] 
     file["domain"] |= {"prefill_new": [16, 1_024], "prefill_cached": cached}
     new = np.exp(rng.uniform(np.log(16), np.log(131_072), 1_000)).astype(np.int64)
     ours = CurveDocument.of(file).answer(1, new, token_budget=budget).ttft_extrapolated
-    theirs = prompts_measured(load_curve(json.dumps(file)).domain, new, np.zeros_like(new), budget)
+    curve = load_curve(json.dumps(file))
+    theirs = prompts_measured(curve.domain, new, np.zeros_like(new), budget)
     assert ours.tolist() == (~theirs).tolist()
+    batch = rng.integers(1, 64, 1_000)
+    for given in (budget, None):
+        mine = CurveDocument.of(file).answer(batch, new, "flag", given).ttft_extrapolated
+        assert mine.tolist() == curve.answer(batch, new, "flag", given).ttft_extrapolated.tolist()
     assert 0 < int(ours.sum()) < 1_000 or (budget == 256 and cached is None)
 
 
