@@ -105,8 +105,9 @@ async def _open(target: Target, plan: Plan, rate: float, prompts: Prompts, found
         found.add(calls, load, served)
         if served is not None:
             found.opened.append(served)
-            first = served.ttft_median or 0.0
-            say(f"{rate:g} a second, {tokens} tokens: first token after {first * 1e3:.1f} ms (median)")
+            first = served.ttft_median
+            told = "no first token was seen" if first is None else f"first token after {first * 1e3:.1f} ms (median)"
+            say(f"{rate:g} a second, {tokens} tokens: {told}")
 
 
 def _refuse_hopeless(calls: Sequence[Call]) -> None:

@@ -126,8 +126,8 @@ def _part(pattern: re.Pattern[str], stem: str) -> str:
 def _agentic(record: Mapping[str, Any], where: str) -> Served:
     """Users that work through tasks with growing contexts. What was served, not what was asked for; hits as the server counted them."""
     return Served(
-        input_tokens=number(record, "mean_input_tokens") or 0.0,
-        output_tokens=number(record, "mean_output_tokens_actual") or 0.0,
+        input_tokens=figure(record, "mean_input_tokens"),
+        output_tokens=figure(record, "mean_output_tokens_actual"),
         concurrency=number(record, "users"),
         requests=int(figure(record, "num_requests_total")),
         failed=int(figure(record, "num_requests_total")) - int(figure(record, "num_requests_successful")),

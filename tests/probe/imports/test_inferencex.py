@@ -86,6 +86,18 @@ def test_cache_collapse_on_agentic_work_stays_visible() -> None:
     assert any("cache hits fall from 95% at 1 to 0%" in note for note in result.fit.notes)
 
 
+def test_what_a_run_does_not_state_is_not_0(tmp_path: Path) -> None:
+    """A run without the lengths of its prompts or outputs is refused by the field."""
+    path = next(
+        one for one in sorted(shared("inferencex/agentic_agg_json").iterdir()) if "tp4_users8_offloadoff" in one.name
+    )
+    record = json.loads(path.read_bytes())
+    for field in ("mean_input_tokens", "mean_output_tokens_actual"):
+        (tmp_path / path.name).write_text(json.dumps({**record, field: None}))
+        with pytest.raises(CurveRefused, match=field):
+            read_foreign("inferencex", tmp_path, Given())
+
+
 def test_attention_in_data_parallel_is_a_setup_of_its_own(tmp_path: Path) -> None:
     """The same GPUs with and without it: two curves, not the mean of both."""
     files = sorted(
