@@ -51,8 +51,8 @@ def _figures(answer: Answer, currency: str) -> None:
     period, change, rate = named["to_date" if running else "period"], named["change"], named["run_rate"]
     if running:
         st.caption(
-            f"To date: complete days from {period['from']} to before {period['to']}. What is earned later in the period, and the running "
-            "day, are below in the row of the period."
+            f"To date: the complete days from {period['from']} on, {period['to']} not included. What is earned later in the period, and "
+            "the running day, are below in the row of the period."
         )
     at = st.columns(4)
     for place, name in zip(at, _COMPARED, strict=False):

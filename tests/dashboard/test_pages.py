@@ -102,7 +102,7 @@ def test_a_running_period_is_shown_to_date_and_what_is_to_come_is_not_in_its_fig
     app = read("overview", key=product.other, from_=days["from"], to=days["to"], exact="1")
     figures = {metric.label: metric.value for metric in app.metric}
     assert figures["Net revenue"] == f"{to_date['net_revenue']} USD"
-    assert f"To date: complete days from {days['from']} to before {to_date['to']}." in shown(app)
+    assert f"To date: the complete days from {days['from']} on, {to_date['to']} not included." in shown(app)
 
 
 def test_every_digit_is_shown_to_those_who_ask_for_it(read: Read) -> None:
