@@ -25,7 +25,7 @@ from accounting.storage.tenants import context
 @click.command(
     epilog=example(
         "tokencogs prices assign gpt-4o-corp --like openai/gpt-4o --tenant acme",
-        "tokencogs prices assign acme-chat-2 --file our-prices.csv --tenant acme --dry-run",
+        "tokencogs prices assign acme-chat-2 --file our-prices.csv --tenant acme --leave-backlog",
     )
 )
 @click.argument("model")
@@ -36,7 +36,9 @@ from accounting.storage.tenants import context
 @click.option("--seller", help="Whose unpriced events are meant. Default: the only seller there is.")
 @click.option("--from", "since", metavar="MOMENT", help="Price the backlog from here. Default: its first event.")
 @click.option(
-    "--dry-run", is_flag=True, help="Record the name or the rows, but only show what pricing the backlog would book."
+    "--leave-backlog",
+    is_flag=True,
+    help="For calls to come alone: events already booked are counted and stay as they are.",
 )
 @tenant_option
 def assign(
@@ -45,7 +47,7 @@ def assign(
     file: Path | None,
     seller: str | None,
     since: str | None,
-    dry_run: bool,
+    leave_backlog: bool,
     tenant: str | None,
 ) -> None:
     """Say what the unpriced MODEL costs, for this tenant, and price the events of it that are booked without a price."""
@@ -80,6 +82,6 @@ def assign(
         start.astimezone(UTC),
         until,
         where=RepriceFilter(model=model, seller=seller, status="unpriced"),
-        apply=not dry_run,
+        apply=not leave_backlog,
     )
-    click.echo(f"{'would price' if dry_run else 'priced'} {plan.changed} of {plan.read} events")
+    click.echo(f"{'would price' if leave_backlog else 'priced'} {plan.changed} of {plan.read} events")

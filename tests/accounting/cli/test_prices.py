@@ -99,7 +99,7 @@ def test_one_command_prices_the_backlog_of_an_unpriced_model(tokencogs: Run, ten
     assert tokencogs("prices", "unpriced").stdout.startswith(
         "openai/o3-corp\tunknown_model\t2 events\t2000 in 200 out\t1 days"
     )
-    shown = tokencogs("prices", "assign", "o3-corp", "--like", "openai/o3", "--dry-run")
+    shown = tokencogs("prices", "assign", "o3-corp", "--like", "openai/o3", "--leave-backlog")
     assert shown.stdout == "openai/o3-corp is openai/o3\nwould price 2 of 2 events\n", shown.output
     done = tokencogs("prices", "assign", "o3-corp", "--like", "openai/o3")
     assert done.stdout == "openai/o3-corp is openai/o3\npriced 2 of 2 events\n", done.output
