@@ -49,6 +49,35 @@ def test_windows_are_read_as_transformers_reads_them(name: str, change: dict[str
     torch.testing.assert_close(got, wanted, atol=1e-4, rtol=0)
 
 
+ABSENT = [
+    (name, field)
+    for name in SMALL
+    for field in ("rope_theta", "rms_norm_eps", "rope_scaling", "attention_bias", "norm_topk_prob", "topk_method")
+    if field in SMALL[name] and (name, field) != ("gpt_oss", "rope_scaling")
+]
+UNREAD: list[tuple[str, dict[str, Any]]] = [
+    ("qwen3", {"mlp_bias": True}),
+    ("qwen3_moe", {"mlp_bias": True}),
+    ("deepseek_v2", {"rope_interleave": False}),
+    ("deepseek_v3", {"rope_interleave": False}),
+]
+"""Fields that only some architectures read."""
+
+
+@pytest.mark.parametrize(("name", "field"), ABSENT)
+def test_a_field_that_is_absent_has_the_value_that_transformers_gives_it(name: str, field: str) -> None:
+    raw = {key: value for key, value in SMALL[name].items() if key != field}
+    got, wanted = whole_prompt_logits(ours(raw), PROMPT), reference_logits(theirs(raw), PROMPT)
+    torch.testing.assert_close(got, wanted, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(("name", "change"), UNREAD)
+def test_a_field_counts_where_transformers_reads_it(name: str, change: dict[str, Any]) -> None:
+    raw = {**SMALL[name], **change}
+    got, wanted = whole_prompt_logits(ours(raw), PROMPT), reference_logits(theirs(raw), PROMPT)
+    torch.testing.assert_close(got, wanted, atol=1e-4, rtol=0)
+
+
 @pytest.mark.parametrize("name", SMALL)
 def test_bf16_logits_differ_by_rounding_only(name: str) -> None:
     """transformers' own bf16 logits are 0.008 to 0.024 away from its fp32 ones."""

@@ -27,6 +27,27 @@ from tests.probe.engine.models.small import SMALL
         ({"quantization_config": {"quant_method": "mxfp4"}}, "quantization_config"),
         ({"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
         ({"pretraining_tp": 2}, "pretraining_tp"),
+        ({"rope_parameters": {"rope_theta": 1e4, "partial_rotary_factor": 0.5}}, "partial_rotary_factor"),
+        ({"model_type": ["llama"]}, "model_type"),
+        ({"quantization_config": "fp8"}, "quantization_config"),
+        ({"head_dim": 7}, "head_dim"),
+        ({"rms_norm_eps": "1e-5"}, "rms_norm_eps"),
+        ({"rms_norm_eps": 0}, "rms_norm_eps"),
+        ({"rope_theta": "1e4"}, "rope_theta"),
+        ({"rope_scaling": "yarn"}, "rope_scaling"),
+        ({"rope_scaling": [1]}, "rope_scaling"),
+        ({"rope_scaling": {"rope_type": "yarn", "factor": 0}}, "rope_scaling.factor"),
+        ({"rope_scaling": {"rope_type": "yarn", "factor": "4"}}, "rope_scaling.factor"),
+        ({"rope_parameters": {"rope_type": "linear"}}, "rope_parameters.factor"),
+        ({"rope_scaling": {"rope_type": "llama3", "factor": 8, "high_freq_factor": 4}}, "rope_scaling.low_freq_factor"),
+        (
+            {"rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4}},
+            "rope_scaling.low_freq_factor",
+        ),
+        ({"tie_word_embeddings": "false"}, "tie_word_embeddings"),
+        ({"attention_bias": 1}, "attention_bias"),
+        ({"eos_token_id": "</s>"}, "eos_token_id"),
+        ({"eos_token_id": [1, -2]}, "eos_token_id"),
     ],
 )
 def test_an_unsupported_field_is_named(change: dict[str, Any], field: str) -> None:
@@ -50,6 +71,14 @@ def test_an_unsupported_field_is_named(change: dict[str, Any], field: str) -> No
         ("qwen3", {"layer_types": ["full_attention", "sliding_attention"]}, "sliding_window"),
         ("gpt_oss", {"sliding_window": None}, "sliding_window"),
         ("mistral", {"sliding_window": 0}, "sliding_window"),
+        ("qwen3", {"layer_types": 5}, "layer_types"),
+        ("qwen3_moe", {"mlp_only_layers": [-1]}, "mlp_only_layers"),
+        ("gpt_oss", {"swiglu_limit": "7"}, "swiglu_limit"),
+        ("gpt_oss", {"rope_scaling": None}, "rope_scaling"),
+        ("deepseek_v3", {"qk_rope_head_dim": 7}, "qk_rope_head_dim"),
+        ("deepseek_v3", {"topk_group": 9}, "topk_group"),
+        ("deepseek_v3", {"topk_group": 1, "num_experts_per_tok": 6}, "num_experts_per_tok"),
+        ("deepseek_v3", {"routed_scaling_factor": None}, "routed_scaling_factor"),
     ],
 )
 def test_an_unsupported_field_of_experts_latents_or_windows_is_named(
@@ -57,6 +86,24 @@ def test_an_unsupported_field_of_experts_latents_or_windows_is_named(
 ) -> None:
     with pytest.raises(UnsupportedConfig) as refused:
         parse_config({**SMALL[name], **change})
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        *(("qwen3", field) for field in ("head_dim", "num_key_value_heads")),
+        *(("gpt_oss", field) for field in ("head_dim", "rope_scaling")),
+        *(
+            ("deepseek_v3", field)
+            for field in ("q_lora_rank", "n_group", "topk_group", "n_shared_experts", "first_k_dense_replace")
+        ),
+        ("qwen3_moe", "num_experts"),
+    ],
+)
+def test_what_a_model_would_be_another_one_without_is_asked_for(name: str, field: str) -> None:
+    with pytest.raises(UnsupportedConfig, match="is missing") as refused:
+        parse_config({key: value for key, value in SMALL[name].items() if key != field})
     assert refused.value.field == field
 
 
