@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
+from probe.engine.attention.choose import attention_backend
 from probe.engine.attention.dense import DenseAttention
-from probe.engine.attention.torch_paged import TorchPagedAttention
 from probe.engine.errors import ProbeError
 from probe.engine.interfaces import AttentionBackend
 from probe.engine.linear import linear_factory
@@ -72,7 +72,9 @@ def main(arguments: list[str] | None = None) -> int:
     note("streamed_bytes", streamed_bytes(model))
     grid = measure_grid(model, _ways(model), options.batches, options.contexts, _kv_budget(model), deadline)
     note("decode", [row | _beside(row, copied, None if options.tiny else FLOOR_MS) for row in grid])
-    flashinfer = {"flashinfer": lambda: _flashinfer(device)} if time.monotonic() < deadline else {}
+    flashinfer = (
+        {"flashinfer": lambda: attention_backend("flashinfer", dtype, device)} if time.monotonic() < deadline else {}
+    )
     note("flashinfer", check_attention(flashinfer, device, dtype, small=options.tiny))
     print(json.dumps(result, indent=2))
     findings = [one for part in ("attention", "graphs", "linears", "decode", "flashinfer") for one in result[part]]
@@ -103,21 +105,15 @@ def _backends(device: torch.device, dtype: torch.dtype) -> dict[str, Callable[[]
     """Our own backends; one that can't run here says why when it is made."""
     made: dict[str, Callable[[], AttentionBackend]] = {
         "dense": DenseAttention,
-        "triton": lambda: triton_attention(device),
+        "triton": lambda: attention_backend("triton", dtype, device),
     }
-    return made if device.type == "cuda" else {**made, "torch": lambda: TorchPagedAttention(dtype)}
-
-
-def _flashinfer(device: torch.device) -> AttentionBackend:
-    from probe.engine.attention.flashinfer_backend import FlashInferAttention  # noqa: PLC0415 (an optional library)
-
-    return FlashInferAttention(device)
+    return made if device.type == "cuda" else {**made, "torch": lambda: attention_backend("torch", dtype, device)}
 
 
 def _replay(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
     """On a model of two layers; on a CPU nothing is recorded, the graph's buffers are computed on."""
     try:
-        backend = triton_attention(device)
+        backend = attention_backend("triton", dtype, device)
     except ProbeError as refused:
         return {"backend": "graphs", "refused": str(refused)}
     config = parse_config(PRESETS[MODEL] | TINY)
@@ -125,21 +121,9 @@ def _replay(device: torch.device, dtype: torch.dtype) -> dict[str, Any]:
     return check_replay(Model(config, weights, linear_factory("none", device), backend, dtype=dtype, device=device))
 
 
-def triton_attention(device: torch.device) -> AttentionBackend:
-    """The Triton backend. Errors: ProbeError where triton is missing, or would have to compile for a CPU."""
-    try:
-        from probe.engine.attention.triton_backend import TritonAttention  # noqa: PLC0415
-        from probe.engine.attention.triton_dot import INTERPRETED  # noqa: PLC0415
-    except ImportError as missing:
-        raise ProbeError("attention_backend 'triton': the library isn't installed (extra `gpu`)") from missing
-    if device.type != "cuda" and not INTERPRETED:
-        raise ProbeError(f"attention_backend 'triton' on {device} needs TRITON_INTERPRET=1")
-    return TritonAttention()
-
-
 def _model(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> Model:
     """Random weights; the Triton backend on a GPU, torch's on a CPU."""
-    backend = triton_attention(device) if device.type == "cuda" else TorchPagedAttention(dtype)
+    backend = attention_backend("triton" if device.type == "cuda" else "torch", dtype, device)
     weights = RandomWeights(config, 0, dtype, device)
     return Model(
         config, weights, linear_factory("none", device), backend, dtype=dtype, device=device, max_model_len=16384

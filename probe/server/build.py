@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from fastapi import FastAPI
 
+from probe.engine.attention.choose import attention_backend
 from probe.engine.attention.quantised import QuantisedAttention
-from probe.engine.attention.torch_paged import TorchPagedAttention
 from probe.engine.engine import Engine
 from probe.engine.errors import ProbeError
 from probe.engine.interfaces import AttentionBackend, Proposer, Sampler
@@ -81,7 +81,7 @@ def on_device(options: ServeOptions) -> tuple[ServeOptions, torch.device]:
 
 def _run(options: ServeOptions, device: torch.device) -> dict[str, Any]:
     """What the ledger says of its run."""
-    names = ("model", "scale", "seed", "dtype", "quantization", "kv_cache_dtype", "block_size")
+    names = ("model", "scale", "seed", "dtype", "quantization", "kv_cache_dtype", "attention_backend", "block_size")
     return {name: getattr(options, name) for name in names} | {"device": str(device)}
 
 
@@ -97,7 +97,7 @@ def build_model(options: ServeOptions, name: str, device: torch.device) -> Model
         config,
         _weights(options, config, folder if in_folder else None, dtype, device),
         linear_factory(options.quantization, device),
-        _backend(options, dtype, device),
+        _backend(options, config, dtype, device),
         dtype=dtype,
         device=device,
         max_model_len=options.max_model_len,
@@ -133,14 +133,18 @@ def _weights(
     return SafetensorsWeights(config, folder, dtype, device)
 
 
-def _backend(options: ServeOptions, dtype: torch.dtype, device: torch.device) -> AttentionBackend:
-    """Torch's on a CPU, Triton's on a GPU; around it, where the cache is in eight bits, what dequantises."""
-    backend: AttentionBackend = TorchPagedAttention(dtype)
-    if device.type == "cuda":
-        from probe.engine.attention.triton_backend import TritonAttention  # noqa: PLC0415 (the extra `gpu`)
-
-        backend = TritonAttention()
-    return backend if options.kv_cache_dtype == "auto" else QuantisedAttention(backend)
+def _backend(options: ServeOptions, config: ModelConfig, dtype: torch.dtype, device: torch.device) -> AttentionBackend:
+    """What attends; around it, where the cache is in eight bits, what dequantises."""
+    packed = options.kv_cache_dtype != "auto"
+    found = attention_backend(
+        options.attention_backend,
+        dtype,
+        device,
+        mla=config.mla is not None,
+        graphs=options.cuda_graphs,
+        packed=packed,
+    )
+    return QuantisedAttention(found) if packed else found
 
 
 def forward_of(options: ServeOptions, model: Model) -> Forward | None:

@@ -1,4 +1,4 @@
-"""Which options say what a GPU holds and how its steps are launched? `probe serve` and `probe run` have the same."""
+"""Which options say what a GPU holds and how its steps run? `probe serve` and `probe run` have the same."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import click
+
+from probe.server.options import ATTENTION_BACKENDS
 
 _OPTIONS = (
     click.option(
@@ -19,6 +21,13 @@ _OPTIONS = (
         default=None,
         type=float,
         help="Share of a GPU's memory that weights and KV cache may take. Default: 0.9 of a GPU; refused on a CPU.",
+    ),
+    click.option(
+        "--attention-backend",
+        default="auto",
+        show_default=True,
+        type=click.Choice(ATTENTION_BACKENDS),
+        help="auto: torch's on a CPU; on a GPU FlashInfer's where it is installed and can run the model, else Triton's.",
     ),
     click.option(
         "--cuda-graphs",

@@ -13,7 +13,14 @@ DTYPES = ("bfloat16", "float32")
 QUANTIZATIONS = ("none", "int8", "int4", "w8a8", "fp8")
 KV_CACHE_DTYPES = ("auto", "int8", "fp8")
 POLICIES = ("decode_first", "prefill_first")
-_CHOICES = {"dtype": DTYPES, "quantization": QUANTIZATIONS, "kv_cache_dtype": KV_CACHE_DTYPES, "policy": POLICIES}
+ATTENTION_BACKENDS = ("auto", "torch", "triton", "flashinfer")
+_CHOICES = {
+    "dtype": DTYPES,
+    "quantization": QUANTIZATIONS,
+    "kv_cache_dtype": KV_CACHE_DTYPES,
+    "policy": POLICIES,
+    "attention_backend": ATTENTION_BACKENDS,
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class ServeOptions:
     device: str | None = None
     quantization: str = "none"
     kv_cache_dtype: str = "auto"
+    attention_backend: str = "auto"
     block_size: int = 16
     kv_cache_memory_bytes: int | None = 1 << 30
     gpu_memory_utilization: float | None = None

@@ -28,8 +28,15 @@ class Text:
         self._tokenizer = Tokenizer.from_file(str(tokenizer_file))
         self._template = _template(tokenizer_file.parent)
 
-    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
-        """add_special_tokens: those that the tokenizer puts around a text, such as its first token."""
+    def encode(self, text: str, *, add_special_tokens: bool = True, field: str = "prompt") -> list[int]:
+        """Token ids of a text. Errors: ServerError for one that holds half a character.
+
+        Args: add_special_tokens: those that the tokenizer puts around a text, such as its first token. field: what the text is of.
+        """
+        try:
+            text.encode()
+        except UnicodeEncodeError as half:
+            raise ServerError(f"{field}: {text[half.start]!r} at {half.start} is half of a character", field) from half
         return list(self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids)
 
     def decode(self, token_ids: Seq[int]) -> str:
@@ -41,7 +48,7 @@ class Text:
         add_special_tokens: as for a text; None: where there is no template, which writes its own.
         """
         special = self._template is None if add_special_tokens is None else add_special_tokens
-        return self.encode(self._rendered(messages), add_special_tokens=special)
+        return self.encode(self._rendered(messages), add_special_tokens=special, field="messages")
 
     def _rendered(self, messages: list[dict[str, Any]]) -> str:
         if self._template is None:

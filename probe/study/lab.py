@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import torch
 
+from probe.engine.attention.choose import attention_backend
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
-from probe.engine.attention.torch_paged import TorchPagedAttention
 from probe.engine.engine import Engine
-from probe.engine.interfaces import AttentionBackend, Proposer, Sampler, SamplingParams
+from probe.engine.interfaces import Proposer, Sampler, SamplingParams
 from probe.engine.kv.cache import LayerCache
 from probe.engine.linear import linear_factory
 from probe.engine.models.config import ModelConfig
@@ -51,7 +51,7 @@ class Lab:
                 wanted[0],
                 RandomWeights(wanted[0], self.seed, self.dtype, self.device),
                 linear_factory(quantization, self.device),
-                self._backend(),
+                attention_backend("auto", self.dtype, self.device, mla=wanted[0].mla is not None),
                 dtype=self.dtype,
                 device=self.device,
             )
@@ -105,13 +105,6 @@ class Lab:
         if known is None or known[0].key.shape[0] < blocks:
             self._caches[id(model)] = filled_caches(model, blocks, BLOCK)
         return self._caches[id(model)]
-
-    def _backend(self) -> AttentionBackend:
-        if self.device.type == "cuda":
-            from probe.engine.attention.triton_backend import TritonAttention  # noqa: PLC0415 (the extra `gpu`)
-
-            return TritonAttention()
-        return TorchPagedAttention(self.dtype)
 
 
 def greedy(output: int) -> SamplingParams:

@@ -18,7 +18,7 @@ from probe.engine.errors import ProbeError
 from probe.engine.kv.cache import LayerCache
 from probe.engine.models.spec import AttentionSpec
 
-NO_MLA = "attention_backend 'flashinfer' doesn't run MLA layers; use 'triton'"
+NO_MLA = "attention_backend: 'flashinfer' doesn't run MLA layers; use 'triton'"
 WORKSPACE_BYTES = 128 << 20  # FlashInfer's recommended scratch space
 
 
@@ -32,9 +32,11 @@ class FlashInferAttention:
         try:
             import flashinfer  # noqa: PLC0415 (an optional library, asked for by name)
         except ImportError as missing:
-            raise ProbeError("attention_backend 'flashinfer': the library isn't installed (extra `gpu`)") from missing
+            raise ProbeError(
+                "attention_backend: 'flashinfer', and the library isn't installed (extra `gpu`)"
+            ) from missing
         if not torch.cuda.is_available():
-            raise ProbeError(f"attention_backend 'flashinfer' needs a CUDA device, got {device}")
+            raise ProbeError(f"attention_backend: 'flashinfer' needs a CUDA device, got {device}")
         self._flashinfer: Any = flashinfer
         self._device = torch.device(device)
         self._wrappers: dict[tuple[int | None, AttentionSpec], Any] = {}

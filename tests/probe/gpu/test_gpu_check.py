@@ -31,7 +31,7 @@ def test_the_whole_script_runs_and_finds_nothing_wrong(capsys: pytest.CaptureFix
         (2, 16, "launched", 20),
     ]
     assert {finding["backend"] for finding in result["attention"] if finding.get("ok")} >= {"dense", "torch"}
-    assert all("attention_backend 'flashinfer'" in finding["refused"] for finding in result["flashinfer"])
+    assert all("attention_backend: 'flashinfer'" in finding["refused"] for finding in result["flashinfer"])
     assert [finding.get("ok", "refused" in finding) for finding in result["graphs"]] == [True]
     assert {finding["weights"] for finding in result["linears"] if finding.get("ok")} >= {
         "none",

@@ -329,7 +329,7 @@ def test_the_ledger_has_a_line_a_step(tmp_path: Path) -> None:
     assert [record.requests[0].num_new_tokens for record in records] == [3, 1, 1]
     assert read_run(path) == {
         "version": 1, "model": "Llama-3.1-8B", "scale": 0.01, "seed": 0, "dtype": "float32", "quantization": "none",
-        "kv_cache_dtype": "auto", "block_size": 4, "device": "cpu",
+        "kv_cache_dtype": "auto", "attention_backend": "auto", "block_size": 4, "device": "cpu",
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"steps\.arrow is there already, and a ledger is never overwritten"):
         ServeOptions("Llama-3.1-8B", ledger=path)

@@ -69,6 +69,16 @@ def test_special_tokens_are_put_around_texts_and_not_around_what_a_template_wrot
         assert chat(text, add_special_tokens=given).prompts == [wanted]
 
 
+def test_half_of_a_character_is_refused_by_its_field(tokenizer_file: Path) -> None:
+    with pytest.raises(ServerError, match="half of a character") as refused:
+        completion(Text(tokenizer_file), prompt=["ok", "\ud800"])
+    assert refused.value.param == "prompt"
+    body = ChatRequest.model_validate({"messages": [{"role": "user", "content": "\ud800"}]})
+    with pytest.raises(ServerError, match="half of a character") as refused:
+        asked_chat(body, Text(tokenizer_file), vocabulary=300, max_model_len=64)
+    assert refused.value.param == "messages"
+
+
 def test_labels_and_neutral_values_change_nothing() -> None:
     asked = completion(user="u", logprobs=None, best_of=1, presence_penalty=0.0, repetition_penalty=1.0, top_k=-1)
     assert asked == completion()

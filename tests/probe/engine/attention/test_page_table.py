@@ -34,5 +34,5 @@ def test_a_sink_takes_its_share_of_the_softmax() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a CUDA device is at hand")
 def test_without_library_or_device_the_backend_is_refused_by_name() -> None:
-    with pytest.raises(ProbeError, match="attention_backend 'flashinfer'"):
+    with pytest.raises(ProbeError, match="attention_backend: 'flashinfer'"):
         FlashInferAttention()
