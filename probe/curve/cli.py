@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from probe.curve.compare import common_points, differing, rows_of, warnings_of
 from probe.curve.curve import CurveDocument
@@ -96,6 +97,8 @@ def import_(format: str, file: Path, out: Path, **given: Any) -> None:
 def list_(folder: Path, api: str | None, key: str | None) -> None:
     """One line for each result file of FOLDER, or for each curve that the API knows."""
     if api is not None:
+        if click.get_current_context().get_parameter_source("folder") is not ParameterSource.DEFAULT:
+            raise CurveRefused("folder", str(folder), "with --api the curves are the API's: give one or the other")
         for row in listed(api, _key(key)):
             marks = [name for name in ("floor", "behaviour_changing", "shared") if row[name]]
             click.echo("  ".join([row["curve_id"], row["model"], row["gpu"], row["form"], row["measured_at"], *marks]))
@@ -103,7 +106,11 @@ def list_(folder: Path, api: str | None, key: str | None) -> None:
     if not folder.is_dir():
         raise CurveRefused("folder", str(folder), "there is no such folder; give one, or --api")
     for path in sorted(folder.glob("*.json")):
-        result = read_result(path)
+        try:
+            result = read_result(path)
+        except CurveRefused as refused:  # A grid, a study's report: what else lies there is no reason to show nothing.
+            click.echo(f"{path.name}: no result file: {refused}", err=True)
+            continue
         file = result.curve or {}
         marks = [name for name in ("floor", "behaviour_changing") if file.get(name)]
         held = file.get("errors", {}).get("mape")
@@ -150,11 +157,12 @@ def show(
             raise CurveRefused("html", str(html), "a report needs a curve")
         return
     document = CurveDocument.of(result.curve)
-    print_rows(rows_of(document, common_points([document]), gpu_price, result.device.count))
+    budget = result.engine.max_num_batched_tokens
+    print_rows(rows_of(document, common_points([document]), gpu_price, result.device.count, budget))
     if context is not None:
-        best, room = best_batch(document, context, ttft, itl), achievable_batch(document, context)
+        best, room = best_batch(document, context, ttft, itl, budget), achievable_batch(document, context)
         fits = "cache not stated" if room is None else f"{room} fit the cache"
-        beyond = "  extrapolated" if unmeasured(document, context, best, ttft) else ""
+        beyond = "  extrapolated" if unmeasured(document, context, best, ttft, budget) else ""
         click.echo(f"best batch at {context}: {'none holds the targets' if best is None else best} ({fits}){beyond}")
     print_notes(result)
     _write_html([(result, document)], html, gpu_price)
@@ -173,7 +181,10 @@ def compare(a: str, b: str, api: str | None, key: str | None, gpu_price: float |
     pairs = [_read(a, api, key), _read(b, api, key)]
     points = common_points([document for _, document in pairs])
     contexts = sorted({context for _, context in points})
-    tables = [rows_of(document, points, gpu_price, result.device.count) for result, document in pairs]
+    tables = [
+        rows_of(document, points, gpu_price, result.device.count, result.engine.max_num_batched_tokens)
+        for result, document in pairs
+    ]
     for (result, document), rows in zip(pairs, tables, strict=True):
         click.echo(result.result_id)
         print_rows(rows)
@@ -212,6 +223,8 @@ def served(runs: str, curve: str, api: str | None, key: str | None, gpu_price: f
     click.echo(f"{result.result_id} beside {other.result_id}")
     print_beside(rows)
     click.echo(f"note: {gap_note(rows)}")
+    for line in differing(result, other):
+        click.echo(f"note: {line}: not the same setup, so what the curve explains says little")
     if document.floor and price is not None:
         click.echo("note: prefill is a floor's, so input's part of the bill is rather too low and output's too high")
 

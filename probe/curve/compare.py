@@ -30,10 +30,16 @@ class Row:
     ttft_extrapolated: bool = False
 
 
-def rows_of(curve: CurveDocument, points: list[tuple[float, int]], gpu_hour: float | None, gpus: int = 1) -> list[Row]:
-    """The curve at (batch, context) points; `gpu_hour` dollars an hour of one GPU."""
+def rows_of(
+    curve: CurveDocument,
+    points: list[tuple[float, int]],
+    gpu_hour: float | None,
+    gpus: int = 1,
+    token_budget: int | None = None,
+) -> list[Row]:
+    """The curve at (batch, context) points; `gpu_hour` dollars an hour of one GPU; prompts in chunks of `token_budget`, None: whole."""
     batch, context = (np.array(axis, float) for axis in zip(*points, strict=True))
-    found = curve.answer(batch, context, "flag")
+    found = curve.answer(batch, context, "flag", token_budget)
     rows = []
     for index, (b, s) in enumerate(points):
         first, pace = float(found.ttft[index]), float(found.throughput[index])
@@ -73,10 +79,16 @@ def warnings_of(result: ResultFile) -> list[str]:
 
 
 def differing(a: ResultFile, b: ResultFile) -> list[str]:
-    """What two curves do not share beside what is compared: other models, or other GPUs."""
+    """What two curves do not share beside what is compared: other models, GPUs, numbers of them, or dtypes."""
     found = []
     if a.model.name != b.model.name:
         found.append(f"two models: {a.model.name} and {b.model.name}; their tokens are not each other's")
+    if a.device.gpu.casefold() != b.device.gpu.casefold():
+        found.append(f"two GPUs: {a.device.gpu} and {b.device.gpu}; one price an hour is not both's")
+    if a.model.dtype != b.model.dtype:
+        found.append(
+            f"weights in {a.model.dtype or 'a dtype that is not stated'} and in {b.model.dtype or 'one that is not stated'}"
+        )
     if a.device.count != b.device.count:
         found.append(f"{a.device.count} and {b.device.count} GPUs a replica: tokens a second are of all of them")
     return found

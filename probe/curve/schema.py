@@ -220,6 +220,7 @@ class Fit(Record):
     errors: by fold: in_sample, leave_one_batch, leave_one_context, ragged, prefill, ...
     chosen: parametric, or parametric with the residual; the simpler one unless held-out error says otherwise.
     identified, not_identified: parameters the points can and cannot tell apart, with the reason.
+    contaminated: folds of `errors` during whose measurement the machine was disturbed or off its pace: they hold no bar.
     notes: what a reader must know: a floor, a gap at saturation, dropped points.
     """
 
@@ -227,6 +228,7 @@ class Fit(Record):
     errors: dict[str, Error]
     identified: list[str] = []
     not_identified: dict[str, str] = {}
+    contaminated: list[str] = []
     notes: list[str] = []
 
 

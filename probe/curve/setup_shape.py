@@ -17,6 +17,8 @@ _BYTES = {
     1.0: ("int8", "w8a8", "fp8", "fp8_block", "fp8_e4m3", "fp8_e5m2"),
     0.5: ("int4", "w4a16", "fp4", "nvfp4", "mxfp4"),
 }
+PLAIN = (*_BYTES[4.0], *_BYTES[2.0])
+"""Names of dtypes that nothing was quantised to."""
 _WIDTH = {name: width for width, names in _BYTES.items() for name in names}
 _FIELDS = (
     "num_hidden_layers",

@@ -8,11 +8,11 @@ from probe.curve.curve import FILE_VERSION
 from probe.curve.errors import CurveRefused
 from probe.curve.grid import Grid
 from probe.curve.schema import Error, Point, Quality, ResultFile
-from probe.curve.setup_shape import memory_of
+from probe.curve.setup_shape import PLAIN, memory_of
 from probe.curve.terms import Terms
 
 _UNQUANTISED = (None, "none")
-_UNQUANTISED_KV = (None, "auto", "bfloat16", "float16", "float32")
+_UNQUANTISED_KV = (None, "auto", "none", *PLAIN)
 _REPORTED = ("leave_one_batch", "leave_one_point", "leave_one_context", "in_sample")
 
 

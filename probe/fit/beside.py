@@ -12,6 +12,9 @@ from probe.fit.served_gap import gap_at
 from probe.fit.table import batch_of, step_seconds
 from probe.imports.served_runs import Restated, restate
 
+_MORE = 1.1
+"""A curve of the same setup takes no more than its runs did; a tenth is left to the measurement."""
+
 
 @dataclass(frozen=True)
 class Beside:
@@ -58,6 +61,12 @@ def gap_note(rows: Sequence[Beside]) -> str:
     known = [(row.explained, row.batch) for row in rows if row.explained is not None]
     if not known:
         return "the curve's prefill alone takes longer than these runs had: it is not this setup's"
+    most, crowd = max(known)
+    if most > _MORE:
+        return (
+            f"at {crowd:.0f} decoding at once the curve takes {most:.0%} of a served token's time: more than there was, so it is not this "
+            "setup's"
+        )
     least, batch = min(known)
     return (
         f"at {batch:.0f} decoding at once the curve explains {least:.0%} of a served token's time; the engine's loop, "

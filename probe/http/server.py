@@ -78,6 +78,8 @@ async def _version(client: Client, dialect: str, info: dict[str, Any] | None) ->
         return ((await _json(client, "/version")) or {}).get("version")
     if dialect == "sglang":
         return ((await _json(client, "/get_server_info")) or {}).get("version")
+    if dialect == "tokencogs":
+        return ((await _json(client, "/openapi.json")) or {}).get("info", {}).get("version")
     if dialect == "llama.cpp":
         return ((await _json(client, "/props")) or {}).get("build_info")
     return (info or {}).get("version")

@@ -126,22 +126,28 @@ def with_replay(
         lengths = _lengths(rig)
         rate = capacity(curve, draw_arrivals(64, lengths, seed), books)
         arrivals = draw_arrivals(max(16, min(_MOST, round(rate * LOADS[-1] * seconds))), lengths, seed)
-    most, found, notes = capacity(curve, arrivals, books), [], []
+    most, found, notes, disturbed = capacity(curve, arrivals, books), [], [], False
     tokens, sequences = largest(simulate(curve, at_rate(arrivals, most * LOADS[-1]), books))
     warm(rig, round(_MARGIN * tokens), round(_MARGIN * sequences))
     for load in LOADS:
         listed = at_rate(arrivals, most * load)
         predicted = simulate(curve, listed, books)
         start = partial(clock_of, rig.threads, yardstick_of(result, rig, predicted, seed))
-        measured, noise = quiet_replay(rig, listed, seed, start)
+        measured, said, noise = quiet_replay(rig, listed, seed, start)
         at_load = figures(load, predicted, measured)
         found += at_load
+        disturbed = disturbed or bool(noise)
         shown = ", ".join(f"{f.name} {f.predicted:.4g} s for {f.measured:.4g} s ({f.error:+.1%})" for f in at_load)
         shown += f", its own steps as the curve prices them ({own_steps(curve, measured):+.1%})"
-        notes.append(f"replay of {len(arrivals)} requests at {load:.0%} of {most:.3g} a second: {shown}{noise}")
+        notes.append(
+            f"replay of {len(arrivals)} requests at {load:.0%} of {most:.3g} a second: {shown}{'; '.join([said, *noise])}"
+        )
     error = error_of(np.array([one.predicted for one in found]), np.array([one.measured for one in found]))
     fit = msgspec.structs.replace(
-        result.fit, errors={**result.fit.errors, "replay": error}, notes=[*result.fit.notes, *notes]
+        result.fit,
+        errors={**result.fit.errors, "replay": error},
+        contaminated=[*(one for one in result.fit.contaminated if one != "replay"), *(["replay"] if disturbed else [])],
+        notes=[*result.fit.notes, *notes],
     )
     return msgspec.structs.replace(result, fit=fit)
 
@@ -152,8 +158,10 @@ def yardstick_of(result: ResultFile, rig: Rig, predicted: Served, seed: int) -> 
     return Yardstick(rig.engine, marks, seed) if marks else None
 
 
-def quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int, start: Callable[[], Clock]) -> tuple[Served, str]:
-    """The first replay that nothing disturbed, else the last one; and what a reader must know of it."""
+def quiet_replay(
+    rig: Rig, arrivals: Sequence[Arrival], seed: int, start: Callable[[], Clock]
+) -> tuple[Served, str, list[str]]:
+    """The first replay that nothing disturbed, else the last one; what its clock says, and what disturbed it."""
     for attempt in range(_ATTEMPTS):
         begin, waited, clock = watch.read(), watch.waited(), start()
         served = replay(rig.engine, arrivals, seed + attempt, clock)
@@ -164,7 +172,7 @@ def quiet_replay(rig: Rig, arrivals: Sequence[Arrival], seed: int, start: Callab
             noise.append("the machine did not keep the curve's pace: contaminated")
         if not noise:
             break
-    return served, "; ".join([clock.said(), *noise])
+    return served, clock.said(), noise
 
 
 def _lengths(rig: Rig) -> Lengths:

@@ -2,8 +2,9 @@
 
 Small models of random weights in bf16: dense with a key head for each query head (MHA), the same with grouped keys (GQA) and with one key
 head (MQA), latent attention (MLA), routed experts (MoE). Each is swept in rounds until its minutes are over, fitted, and replayed at
-half and at 80 % of predicted capacity. Contaminated samples count nowhere; `clean` says how many were left. The bar is the dense
-models': in sample at most 5 %, leave-one-batch at most 8 %, bias at most 2 %, replay figures within 15 %.
+half and at 80 % of predicted capacity. Contaminated samples count nowhere; `clean` says how many were left; a replay off
+the pace at which the curve was measured holds no bar. The bar is the dense models': in sample, by the plain terms, at most 5 %,
+leave-one-batch at most 8 %, bias at most 2 %, replay figures within 15 %.
 
 TOKENCOGS_BENCH_MODELS ("gqa moe") and TOKENCOGS_BENCH_MINUTES narrow a run; TOKENCOGS_BENCH_OUT keeps the result files in a
 folder; TOKENCOGS_BENCH_THREADS and TOKENCOGS_BENCH_QUIET set torch's threads and the share of the machine that others may take,
@@ -118,7 +119,7 @@ def _figures(result: ResultFile) -> dict[str, object]:
     figures["notes"] = [
         note for note in result.fit.notes if note.startswith(("replay", "stage", "the ", "without", "beside"))
     ]
-    return figures | {"bar_held": _held(result)}
+    return figures | {"contaminated": result.fit.contaminated, "bar_held": _held(result)}
 
 
 def _errors(result: ResultFile) -> dict[str, Error]:
@@ -134,10 +135,11 @@ def _errors(result: ResultFile) -> dict[str, Error]:
 
 def _held(result: ResultFile) -> bool:
     errors = _errors(result)
-    if not {"in_sample", "leave_one_batch", "replay"} <= set(errors):
+    assert result.fit is not None
+    if not {"leave_one_batch", "replay"} <= set(errors) or "replay" in result.fit.contaminated:
         return False
     return (
-        errors["in_sample"].mape <= BAR["in_sample"]
+        errors["in_sample_plain"].mape <= BAR["in_sample"]
         and errors["leave_one_batch"].mape <= BAR["leave_one_batch"]
         and abs(errors["leave_one_batch"].bias) <= BAR["bias"]
         and errors["replay"].max <= BAR["replay_max"]

@@ -150,6 +150,57 @@ def test_curves_of_two_models_or_of_other_gpus_say_so(tmp_path: Path) -> None:
     assert "note: 1 and 2 GPUs a replica" in shown
 
 
+def test_gpus_and_dtypes_that_differ_are_named_beside_one_price(tmp_path: Path) -> None:
+    near = result("near", points=grid(DENSE))
+    other = result("other", points=grid(DENSE), device=DeviceInfo(gpu="H100"), model=ModelInfo(name="m", dtype="fp8"))
+    _, shown = run(tmp_path, "compare", near, other, "--gpu-price", "2")
+    assert "note: two GPUs: g and H100; one price an hour is not both's" in shown
+    assert "note: weights in bfloat16 and in fp8" in shown
+    _, shown = run(tmp_path, "compare", near, result("same", points=grid(DENSE), device=DeviceInfo(gpu="G")))
+    assert "two GPUs" not in shown
+
+
+def test_a_first_token_is_that_of_chunks_as_large_as_the_engine_had_them(tmp_path: Path) -> None:
+    """1,024 tokens in chunks of 256 beside none: 4 steps' loop instead of one."""
+    ttft = []
+    for name, budget in (("whole", None), ("chunks", 256)):
+        engine = EngineInfo(name="e", max_num_batched_tokens=budget)
+        _, shown = run(tmp_path, "show", result(name, points=grid(DENSE), engine=engine))
+        (line,) = [line.split() for line in shown.splitlines() if line.split()[:2] == ["1", "1024"]]
+        ttft.append(float(line[4]))
+    assert ttft[1] > 1.2 * ttft[0]
+
+
+def test_a_curve_of_another_setup_is_not_said_to_explain_its_runs(tmp_path: Path) -> None:
+    """At 4 ms a token the curve's 5.39 are 135 %; another model and GPU are named."""
+    quick = msgspec.structs.replace(BUSY, tpot_median=0.004)
+    served = result("served", served=[quick, msgspec.structs.replace(quick, request_rate=11)])
+    floor = result("floor", points=grid(DENSE), model=ModelInfo(name="n", dtype="bfloat16"), device=DeviceInfo(gpu="h"))
+    code, shown = run(tmp_path, "served", served, floor)
+    assert code == 0, shown
+    assert "more than there was, so it is not this setup's" in shown
+    assert "note: two models: m and n; their tokens are not each other's: not the same setup" in shown
+    assert "note: two GPUs: g and h" in shown
+
+
+def test_what_else_lies_in_a_folder_of_curves_is_named_and_the_curves_are_listed(tmp_path: Path) -> None:
+    _file(tmp_path, result("near", points=grid(DENSE)))
+    (tmp_path / "grid.json").write_text('{"batch": [1]}')
+    found = CliRunner().invoke(commands, ["list", str(tmp_path)])
+    assert found.exit_code == 0
+    assert "near  m  g  step" in found.stdout
+    assert "grid.json: no result file" in found.stderr
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16", "half", "float32", "none", "auto"])
+def test_a_cache_of_a_plain_dtype_changes_no_answers(dtype: str) -> None:
+    plain = result("plain", points=grid(DENSE), engine=EngineInfo(name="e", kv_cache_dtype=dtype)).curve
+    packed = result("packed", points=grid(DENSE), engine=EngineInfo(name="e", kv_cache_dtype="fp8")).curve
+    assert plain is not None
+    assert packed is not None
+    assert (plain["behaviour_changing"], packed["behaviour_changing"]) == (False, True)
+
+
 @pytest.mark.parametrize(("words", "said"), [
     (("show", "none.json"), "file='none.json'"),
     (("import", "vllm-bench-serve", "none.json"), "none.json"),
@@ -161,7 +212,7 @@ def test_curves_of_two_models_or_of_other_gpus_say_so(tmp_path: Path) -> None:
     (("show", "none.json", "--gpu-price", "nan"), "nan is not a finite number"),
     (("import", "served-runs", "points.csv", "--input-tokens", "-5"), "-5.0 is not in the range"),
     (("list", "nowhere"), "folder='nowhere'"),
-    (("list", "."), "list.json)"),
+    (("list", ".", "--api", "http://127.0.0.1:9", "--key", "k"), "give one or the other"),
     (("show", "list.json", "--ttft", "1"), "ttft=1.0: a target goes with --context"),
     (("import", "inferencex", "points.csv", "--out", "points.csv"), "out='points.csv'"),
     (("show", "some-id", "--api", "http://127.0.0.1:9"), "--key"),

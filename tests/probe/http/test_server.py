@@ -20,6 +20,8 @@ def models(owner: str, **more: Any) -> dict[str, Any]:
      Server("vllm", "m", "0.32.0", 4096)),
     ({"/v1/models": models("sglang", max_model_len=8192), "/get_server_info": {"version": "0.5.4"}},
      Server("sglang", "m", "0.5.4", 8192)),
+    ({"/v1/models": models("tokencogs", max_model_len=64), "/openapi.json": {"info": {"version": "0.1.0"}}},
+     Server("tokencogs", "m", "0.1.0", 64)),
     ({"/v1/models": models("llamacpp", meta={"n_ctx_train": 2048}), "/props": {"build_info": "b6500-abc"}},
      Server("llama.cpp", "m", "b6500-abc", 2048)),
     ({"/v1/models": models("tokencogs", max_model_len=96)}, Server("tokencogs", "m", None, 96)),

@@ -238,20 +238,29 @@ def test_a_replay_predicted_by_a_curve_three_times_too_slow_says_so(
 def test_a_list_is_replayed_at_half_and_four_fifths_of_capacity(
     measured: tuple[ResultFile, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list that ends at 7 mean gaps is over after 7 / (load x capacity) seconds."""
+    """A list that ends at 7 mean gaps is over after 7 / (load x capacity) seconds. One disturbed replay of the two counts for both."""
     ends: list[float] = []
+    disturbed: set[int] = set()
 
-    def quiet(_: Rig, arrivals: Sequence[Arrival], *__: object) -> tuple[Served, str]:
+    def quiet(_: Rig, arrivals: Sequence[Arrival], *__: object) -> tuple[Served, str, list[str]]:
         ends.append(arrivals[-1].at)
-        return Served(1.0, 1.0, [1.0], [1.0], [(1.0, [Part(1, 8, False)])]), ""
+        noise = ["off its pace"] if len(ends) in disturbed else []
+        return Served(1.0, 1.0, [1.0], [1.0], [(1.0, [Part(1, 8, False)])]), "; said", noise
 
     monkeypatch.setattr(truth, "quiet_replay", quiet)
     small = rig(tmp_path / "m", max_num_seqs=8)
     listed = [Arrival(0.0, 8, 4), Arrival(7.0, 8, 4)]
-    with_replay(measured[0], small, seconds=1.0, arrivals=listed)
+    before = with_replay(measured[0], small, seconds=1.0, arrivals=listed).fit
     assert measured[0].curve is not None
+    assert before is not None
+    assert before.contaminated == []
     most = truth.capacity(CurveDocument.of(measured[0].curve), listed, truth.books_of(small))
     assert ends == pytest.approx([14 / most, 8.75 / most])
+    disturbed.add(4)
+    after = with_replay(measured[0], small, seconds=1.0, arrivals=listed).fit
+    assert after is not None
+    assert after.contaminated == ["replay"]
+    assert after.notes[-1].endswith("; said; off its pace")
 
 
 def test_an_interrupted_run_writes_what_it_has_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

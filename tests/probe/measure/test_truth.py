@@ -60,16 +60,16 @@ class Strayed(Clock):
 @pytest.mark.parametrize(
     ("shares", "said"),
     [
-        ([0.2, 0.0], "; 20% off"),
-        ([0.21, 0.1, 0.0], "; 10% off"),
-        ([0.3, 0.4, 0.5, 0.0], "; 50% off; the machine did not keep the curve's pace: contaminated"),
+        ([0.2, 0.0], ("; 20% off", [])),
+        ([0.21, 0.1, 0.0], ("; 10% off", [])),
+        ([0.3, 0.4, 0.5, 0.0], ("; 50% off", ["the machine did not keep the curve's pace: contaminated"])),
     ],
 )
 def test_a_replay_at_another_pace_is_repeated_and_marked_where_none_kept_it(
-    small: Rig, monkeypatch: pytest.MonkeyPatch, shares: list[float], said: str
+    small: Rig, monkeypatch: pytest.MonkeyPatch, shares: list[float], said: tuple[str, list[str]]
 ) -> None:
     monkeypatch.setattr(watch, "contaminated", lambda *_: False)
     monkeypatch.setattr(watch, "waited", lambda: 0.0)
     coming = iter(shares)
-    found, note = quiet_replay(small, [Arrival(0.0, 5, 2)], 1, lambda: Strayed(next(coming)))
-    assert (len(found.ttft), note) == (1, said)
+    found, *told = quiet_replay(small, [Arrival(0.0, 5, 2)], 1, lambda: Strayed(next(coming)))
+    assert (len(found.ttft), tuple(told)) == (1, said)
