@@ -79,7 +79,8 @@ async def _version(client: Client, dialect: str, info: dict[str, Any] | None) ->
     if dialect == "sglang":
         return ((await _json(client, "/get_server_info")) or {}).get("version")
     if dialect == "tokencogs":
-        return ((await _json(client, "/openapi.json")) or {}).get("info", {}).get("version")
+        about: dict[str, Any] = ((await _json(client, "/openapi.json")) or {}).get("info") or {}
+        return about.get("version")
     if dialect == "llama.cpp":
         return ((await _json(client, "/props")) or {}).get("build_info")
     return (info or {}).get("version")

@@ -3,12 +3,13 @@ an interval; and, where both sides have the machine's pace beside them, the pace
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from probe.curve.schema import Point, ResultFile, Sample
+from probe.fit.student import Mean, difference, mean_of
 from probe.measure.describe import device_info, model_info
 from probe.measure.errors import MeasureRefused
 from probe.measure.judge import PACE_SHARE, comparable, judged, limit_of
@@ -18,8 +19,8 @@ from probe.measure.shapes import Shape
 from probe.measure.visit import Visiting, Visitor
 from probe.measure.watch import QUIET_SHARE
 
-_DRAWS = 2_000
-Rounds = list[float]
+Rounds = Mapping[int, float]
+"""Round -> seconds."""
 Value = Callable[[Sample], float | None]
 
 
@@ -66,7 +67,9 @@ class Drift:
         """What the command prints."""
         shown = [f"{one.name}: {one.change:+.1%} [{one.low:+.1%}, {one.high:+.1%}]" for one in self.changes]
         noisy = [f"contaminated, not compared: {', '.join(self.noisy)}"] if self.noisy else []
-        return [*shown, *noisy, *self._whose(), f"{self.verdict} (95 % interval, tolerance {self.tolerance:.1%})"]
+        verdict = f"{self.verdict} (95 % interval between rounds, tolerance {self.tolerance:.1%})"
+        twice = ["what slowed a whole run is in no interval: measure again before you act on it"] if self.moved else []
+        return [*shown, *noisy, *self._whose(), verdict, *twice]
 
     def _whose(self) -> list[str]:
         """Whether the engine or the machine is slower."""
@@ -122,15 +125,15 @@ def measure_again(result: ResultFile, rig: Rig, how: Again) -> Drift:
     for shape, samples in visits:
         now[shape] += judged(samples, limit)
     then = {shape: samples_of(shape, comparable(result)) for shape in shapes}
-    return compared(then, now, how.tolerance, how.seed)
+    return compared(then, now, how.tolerance)
 
 
-def compared(then: dict[Shape, list[Sample]], now: dict[Shape, list[Sample]], tolerance: float, seed: int) -> Drift:
+def compared(then: dict[Shape, list[Sample]], now: dict[Shape, list[Sample]], tolerance: float) -> Drift:
     """Cost, and apart from it the machine's pace and the engine's cost in units of it. Raises as `compare` does."""
 
     def change(value: Value) -> Drift:
         before, after = ({shape: by_round(found, value) for shape, found in side.items()} for side in (then, now))
-        return compare(before, after, tolerance, seed)
+        return compare(before, after, tolerance)
 
     cost = change(seconds_of)
     paced = [shape for shape in now if by_round(then.get(shape, []), pace_beside) and by_round(now[shape], pace_beside)]
@@ -179,37 +182,40 @@ def samples_of(shape: Shape, samples: Sequence[Sample]) -> list[Sample]:
 
 
 def by_round(samples: Sequence[Sample], value: Value) -> Rounds:
-    """The median of each round's clean samples: steps of one visit are alike, so rounds are what an interval may draw from."""
+    """Round -> the median of its clean samples: steps of one visit are alike, so rounds are what an interval goes by."""
     rounds: dict[int, list[float]] = {}
     for one in samples:
         number = value(one)
         if not one.contaminated and number is not None:
             rounds.setdefault(one.round, []).append(number)
-    return [float(np.median(seconds)) for _, seconds in sorted(rounds.items())]
+    return {number: float(np.median(seconds)) for number, seconds in sorted(rounds.items())}
 
 
-def compare(then: dict[Shape, Rounds], now: dict[Shape, Rounds], tolerance: float, seed: int) -> Drift:
-    """Changes of shapes that have clean rounds on both sides. Interval: percentile bootstrap over rounds (Efron 1979), each shape and
-    side drawn for itself. Raises MeasureRefused where none has."""
-    draw = np.random.default_rng(seed)
+def compare(then: dict[Shape, Rounds], now: dict[Shape, Rounds], tolerance: float) -> Drift:
+    """Changes of shapes that have clean rounds on both sides, with Student's interval of the mean log times' difference. A round's shapes
+    were measured one after the other, so what slowed one of them slowed them all: over all shapes a round is one value. What lasts for a
+    whole run is in no interval. Raises MeasureRefused where no shape has clean rounds on both sides."""
     shapes = [shape for shape in now if then.get(shape) and now[shape]]
     if not shapes:
         raise MeasureRefused(
             "contaminated", [s.name for s in now], "no reference shape has a clean round; measure on a quiet machine"
         )
-    logs = np.array([_drawn(now[shape], draw) - _drawn(then[shape], draw) for shape in shapes])
-    exact = [float(np.log(np.median(now[shape])) - np.log(np.median(then[shape]))) for shape in shapes]
-    changes = [_change(shape.name, one, row) for shape, one, row in zip(shapes, exact, logs, strict=True)]
-    overall = _change("all", float(np.mean(exact)), logs.mean(axis=0))
+    changes = [_change(shape.name, [now[shape]], [then[shape]]) for shape in shapes]
+    overall = _change("all", [now[shape] for shape in shapes], [then[shape] for shape in shapes])
     return Drift(changes, overall, tolerance, [shape.name for shape in now if shape not in shapes])
 
 
-def _drawn(rounds: Rounds, draw: np.random.Generator) -> np.ndarray:
-    """[draws] log of the median of as many rounds drawn with replacement."""
-    picked = draw.integers(0, len(rounds), (_DRAWS, len(rounds)))
-    return np.asarray(np.log(np.median(np.array(rounds)[picked], axis=1)))
-
-
-def _change(name: str, exact: float, drawn: np.ndarray) -> Change:
-    low, high = np.percentile(drawn, (2.5, 97.5))
+def _change(name: str, now: Sequence[Rounds], then: Sequence[Rounds]) -> Change:
+    exact, low, high = difference(_side(now), _side(then))
     return Change(name, float(np.expm1(exact)), float(np.expm1(low)), float(np.expm1(high)))
+
+
+def _side(shapes: Sequence[Rounds]) -> Mean:
+    """Mean log seconds of the shapes, and how each round lay beside it."""
+    logs = [{number: float(np.log(seconds)) for number, seconds in rounds.items()} for rounds in shapes]
+    centres = [float(np.mean(list(rounds.values()))) for rounds in logs]
+    beside: dict[int, list[float]] = {}
+    for rounds, centre in zip(logs, centres, strict=True):
+        for number, log in rounds.items():
+            beside.setdefault(number, []).append(log - centre)
+    return mean_of(float(np.mean(centres)), [float(np.mean(of_round)) for of_round in beside.values()])

@@ -8,11 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from probe.fit.student import quantile
 from probe.study.errors import StudyRefused
 
 Verdict = Literal["holds", "fails", "undecided"]
-_T = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
-_Z = 1.959964
 
 
 @dataclass(frozen=True)
@@ -87,15 +86,6 @@ def judge(costs_a: Sequence[float], costs_b: Sequence[float], same: float | None
     mean, beside = float(logs.mean()), quantile(logs.size - 1) * float(logs.std(ddof=1)) / float(np.sqrt(logs.size))
     low, high = float(np.exp(mean - beside)), float(np.exp(mean + beside))
     return Judgement(float(np.exp(mean)), low, high, _verdict(low, high, same))
-
-
-def quantile(freedom: int) -> float:
-    """Student's t that 97.5 % lie below: tabled to ten degrees of freedom, beyond by Abramowitz and Stegun, 26.7.5 (within 0.0002)."""
-    if freedom <= len(_T):
-        return _T[freedom - 1]
-    z, v = _Z, float(freedom)
-    terms = ((z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
-    return z + sum(term / v**power for power, term in enumerate(terms, start=1))
 
 
 def _verdict(low: float, high: float, same: float | None) -> Verdict:

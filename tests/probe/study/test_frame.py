@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from probe.fit.student import quantile
 from probe.study.errors import StudyRefused
-from probe.study.frame import Arm, Contrast, Result, judge, measure, overall, quantile
+from probe.study.frame import Arm, Contrast, Result, judge, measure, overall
 
 
 def test_the_ratio_is_the_geometric_mean_of_the_rounds_ratios() -> None:
