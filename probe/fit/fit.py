@@ -18,7 +18,7 @@ _FOLDS = ("leave_one_batch", "leave_one_context")
 
 @dataclass(frozen=True)
 class Fitted:
-    """The model and its report. `experts`: (0, 0) where coverage did not pay."""
+    """The model and its report. Attributes: points: what it was fitted to."""
 
     model: Model
     report: Fit
@@ -30,13 +30,10 @@ def fit(points: Sequence[Point], experts: Experts | None = None) -> Fitted:
     used = [p for p in points if p.kind != "idle" and p.seconds > 0 and p.n > 0]
     if len(used) < 3:
         raise CurveRefused("points", len(used), "at least three measured shapes are needed for a fit")
-    mixture = experts or Experts()
+    mixture, said = _mixture(used, experts or Experts())
     form, errors = _choose(used, mixture)
     identified, missing = identify(used, mixture)
-    notes = [f"{name}: {why}" for name, why in INSIDE.items()]
-    if mixture.count:
-        plain = held_out(used, Experts(), "parametric")
-        notes += [_coverage_note(errors, plain)]
+    notes = [*(f"{name}: {why}" for name, why in INSIDE.items()), *said]
     report = Fit(chosen=form, errors=errors, identified=identified, not_identified=missing, notes=notes)
     return Fitted(fit_model(used, mixture, form), report, used)
 
@@ -53,6 +50,14 @@ def _choose(points: Sequence[Point], experts: Experts) -> tuple[Form, dict[str, 
     return "parametric", plain
 
 
-def _coverage_note(with_coverage: dict[str, Error], without: dict[str, Error]) -> str:
-    name = next((one for one in _FOLDS if one in without), "in_sample")
-    return f"without expert coverage {name} is {without[name].mape:.1%}, with it {with_coverage[name].mape:.1%}"
+def _mixture(points: Sequence[Point], experts: Experts) -> tuple[Experts, list[str]]:
+    """The experts, or none where no fold is noticeably better told with their coverage; and a line that says which."""
+    if not experts.count:
+        return experts, []
+    covered, plain = (held_out(points, one, "parametric") for one in (experts, Experts()))
+    folds = [name for name in _FOLDS if name in plain]
+    name = folds[0] if folds else "in_sample"
+    told = f"without expert coverage {name} is {plain[name].mape:.1%}, with it {covered[name].mape:.1%}"
+    if folds and all(plain[one].mape - covered[one].mape <= _NOTICEABLE for one in folds):
+        return Experts(), [f"{told}: left out, as it explains nothing here"]
+    return experts, [told]

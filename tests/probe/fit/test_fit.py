@@ -34,6 +34,14 @@ def test_without_coverage_a_mixture_misses_by_far_and_the_report_says_so() -> No
     assert any("without expert coverage leave_one_batch" in note for note in fit(grid(MIXTURE), EXPERTS).report.notes)
 
 
+def test_coverage_that_explains_nothing_is_left_out() -> None:
+    """Steps of a dense model, said to be of one with experts: no fold gains by their coverage."""
+    found = fit(grid(DENSE), EXPERTS)
+    assert (found.model.terms.e, found.model.terms.experts) == (0.0, 0)
+    assert any(note.endswith("left out, as it explains nothing here") for note in found.report.notes)
+    assert not any("left out" in note for note in fit(grid(MIXTURE), EXPERTS).report.notes)
+
+
 def test_the_simpler_model_stands_where_the_residual_does_not_pay() -> None:
     assert fit(grid(DENSE)).report.chosen == "parametric"
 
