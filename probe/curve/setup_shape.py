@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from probe.curve.architecture import Architecture
+from probe.curve.architecture import Architecture, Latent
 from probe.curve.errors import CurveRefused
 from probe.curve.limits import Ceiling
 from probe.curve.schema import ResultFile
@@ -47,6 +47,9 @@ def shape_in_file(config: ModelConfig) -> Shape:
     """What a result file says of a model's shape; the attention's name goes by how many query heads share a key head."""
     parts = [asdict(part) for part in (config, config.routed, config.mla) if part is not None]
     numbers = {key: value for part in parts for key, value in part.items() if isinstance(value, int | float | str)}
+    if config.routed is not None:
+        numbers["dense_layers"] = sum(not has for has in config.routed.layers)
+        numbers["dense_intermediate_size"] = config.intermediate_size
     windows = [window for window in config.windows if window is not None]
     return Shape(numbers, _attention(config), min(windows) if windows else None)
 
@@ -60,9 +63,12 @@ def _attention(config: ModelConfig) -> Literal["mha", "gqa", "mqa", "mla"]:
 
 
 def shape_of(result: ResultFile) -> Architecture | None:
-    """From the architecture's own fields; None where one is missing, or attention is MLA or slides."""
+    """From the architecture's own fields; None where one is missing, or attention slides."""
     known = result.model.architecture
-    if result.model.attention == "mla" or result.model.sliding_window or any(not known.get(name) for name in _FIELDS):
+    if result.model.sliding_window or any(not known.get(name) for name in _FIELDS):
+        return None
+    latent = _latent(known) if result.model.attention == "mla" else None
+    if result.model.attention == "mla" and latent is None:
         return None
     layers, hidden, heads, kv_heads, head_dim, ffn, vocab = (_whole(known, name) for name in _FIELDS)
     return Architecture(
@@ -77,7 +83,20 @@ def shape_of(result: ResultFile) -> Architecture | None:
         experts=_whole(known, "num_experts"),
         experts_per_token=_whole(known, "num_experts_per_tok"),
         tied=bool(known.get("tie_word_embeddings")),
+        shared=_whole(known, "n_shared_experts"),
+        dense_layers=_whole(known, "dense_layers"),
+        dense_ffn=_whole(known, "dense_intermediate_size"),
+        latent=latent,
     )
+
+
+def _latent(known: dict[str, Any]) -> Latent | None:
+    """None where a field is missing; queries that are not compressed have none of theirs."""
+    names = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+    if any(not known.get(name) for name in names):
+        return None
+    kv_rank, nope, rope, value = (_whole(known, name) for name in names)
+    return Latent(_whole(known, "q_lora_rank"), kv_rank, nope, rope, value)
 
 
 def _whole(known: dict[str, Any], name: str) -> int:
@@ -119,10 +138,11 @@ def memory_of(result: ResultFile) -> dict[str, Any] | None:
     if shape is None or width is None or not result.device.kv_bytes or not result.engine.block_size:
         return None
     parallel = result.engine.tensor_parallel
-    layer = {"layers": shape.layers, "bytes_per_token": int(2 * shape.kv_heads * shape.head_dim * width[1])}
+    layer = {"layers": shape.layers, "bytes_per_token": shape.kv_bytes_per_token(width[1]) // shape.layers}
     return {
         "kv_bytes": result.device.kv_bytes,
         "block_size": result.engine.block_size,
         "groups": [layer],
-        "replication": max(1, parallel // shape.kv_heads),
+        # A latent has no heads to divide: every rank holds all of it.
+        "replication": parallel if shape.latent is not None else max(1, parallel // shape.kv_heads),
     }

@@ -1,0 +1,52 @@
+"""Are bytes and operations of a step those of the model: parameters and cache as the engine has them, for every architecture?"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
+
+from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run
+from probe.curve.setup_shape import shape_in_file, shape_of
+from probe.engine.models.presets import PRESETS, preset
+from probe.engine.models.shapes import weight_shapes
+
+FULL = sorted(name for name in PRESETS if all(window is None for window in preset(name).windows))
+
+
+def result(name: str) -> ResultFile:
+    shape = shape_in_file(preset(name))
+    return ResultFile(
+        version=1,
+        result_id=name,
+        run=Run(measured_at="2026-12-01", via="in_process"),
+        model=ModelInfo(name=name, architecture=shape.fields, attention=shape.attention),
+        engine=EngineInfo(name="e"),
+        device=DeviceInfo(gpu="g"),
+    )
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_parameters_and_cache_are_the_engines(name: str) -> None:
+    config, found = preset(name), shape_of(result(name))
+    assert found is not None
+    every = sum(math.prod(shape) for shape in weight_shapes(config).values())
+    assert found.parameters == pytest.approx(every, rel=1e-3)
+    layers = range(config.num_hidden_layers)
+    assert found.kv_bytes_per_token(2) == sum(config.attention_spec(layer).bytes_per_token(2) for layer in layers)
+
+
+def test_a_token_of_deepseek_v3_uses_37_billion_parameters_and_few_tokens_stream_few_experts() -> None:
+    """8 routed and one shared expert of 256 in 58 of 61 layers (its report: 37B active of 671B)."""
+    found = shape_of(result("DeepSeek-V3"))
+    assert found is not None
+    assert found.used == pytest.approx(37e9, rel=0.03)
+    assert found.used - found.vocab * found.hidden < found.streamed(1) < 1.01 * found.used
+    assert found.streamed(4096) == pytest.approx(found.parameters - found.vocab * found.hidden, rel=0.01)
+
+
+def test_a_model_whose_layers_see_a_window_has_no_shape_here() -> None:
+    shape = shape_in_file(preset("gpt-oss-20b"))
+    assert shape.sliding_window
