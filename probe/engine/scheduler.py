@@ -39,6 +39,9 @@ class SchedulerConfig:
             raise ValueError(f"policy: {self.policy!r} is neither 'decode_first' nor 'prefill_first'")
         if self.exact_batch is not None and not 1 <= self.exact_batch <= self.max_num_seqs:
             raise ValueError(f"exact_batch: {self.exact_batch} is not in 1..max_num_seqs ({self.max_num_seqs})")
+        if self.exact_batch is not None and self.exact_batch > self.max_num_batched_tokens:
+            limit = f"max_num_batched_tokens ({self.max_num_batched_tokens}), of which each takes one when all decode"
+            raise ValueError(f"exact_batch: {self.exact_batch} exceeds {limit}")
 
 
 @dataclass(frozen=True)
@@ -192,29 +195,32 @@ class Scheduler:
         return num_new
 
     def _schedule_exact(self, plan: Schedule, batch: int) -> None:
-        """All of a batch are prefilled, in steps of prompts only; then all decode together, none joins and none leaves early."""
-        budget = self.config.max_num_batched_tokens
-        if not self.running and len(self.waiting) >= batch:
-            self._refuse_unless_all_fit(batch)
-            while len(self.running) < batch:
-                if not self.manager.allocate(self.waiting[0], self.waiting[0].num_tokens):
-                    raise AssertionError("a batch that fits was not allocated")
-                self._start(self.waiting[0], 0, plan)
-            plan.scheduled.clear()
-        prefilling = [sequence for sequence in self.running if sequence.in_prefill]
-        if not prefilling and len(self.running) > budget:
-            raise ValueError(f"max_num_batched_tokens: {budget} is less than the batch of {len(self.running)}")
-        self._continue(prefilling or self.running, budget, plan)
+        """All of a batch are prefilled, in steps of prompts only; then all that have not ended decode, and none joins before all have.
 
-    def _refuse_unless_all_fit(self, batch: int) -> None:
+        A batch that doesn't fit fails, each of its sequences with the error.
+        """
+        if not self.running and len(self.waiting) >= batch:
+            self._start_batch(plan, batch)
+        prefilling = [sequence for sequence in self.running if sequence.in_prefill]
+        self._continue(prefilling or list(self.running), self.config.max_num_batched_tokens, plan)
+
+    def _start_batch(self, plan: Schedule, batch: int) -> None:
         chunk = self.config.max_num_batched_tokens
-        sequences = list(self.waiting)[:batch]
+        sequences = [self.waiting.popleft() for _ in range(batch)]
         needed = sum(self.manager.blocks_needed(sequence.max_tokens_total - 1, chunk) for sequence in sequences)
         if needed > self.manager.num_blocks:
-            for _ in sequences:
-                self.waiting.popleft()
-            why = f"the batch needs {needed} KV blocks, the cache has {self.manager.num_blocks}"
-            raise RequestRefused(sequences[0].request_id, "exact_batch", batch, why)
+            for sequence in sequences:
+                sequence.error = (
+                    f"exact_batch: {batch} need {needed} KV blocks, the cache has {self.manager.num_blocks}"
+                )
+                sequence.status = SequenceStatus.FINISHED
+            plan.failed += sequences
+            return
+        for sequence in sequences:
+            if not self.manager.allocate(sequence, chunk):
+                raise AssertionError("a batch that fits was not allocated")
+            sequence.status = SequenceStatus.RUNNING
+        self.running += sequences
 
     def finish(self, sequence: Sequence) -> None:
         """The sequence has ended, or is abandoned; its blocks go."""

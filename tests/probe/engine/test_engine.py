@@ -95,6 +95,18 @@ def test_out_of_memory_ends_the_largest_request_and_the_others_go_on(
     assert [t for o in outputs if o.request_id == "a" for t in o.new_token_ids] == alone
 
 
+def test_an_exact_batch_that_does_not_fit_ends_each_request_with_the_error_and_frees_its_id() -> None:
+    one = engine(blocks=40, exact_batch=2)
+    for name in "ab":
+        one.add_request(prompt(1, 100), GREEDY, name)
+    ended = [(output.request_id, output.finish_reason, output.error) for output in one.step().outputs]
+    why = "exact_batch: 2 need 54 KV blocks, the cache has 40"
+    assert ended == [("a", "error", why), ("b", "error", why)]
+    assert not one.has_unfinished
+    tokens = run(one, {"a": prompt(1, 9), "b": prompt(2, 9)})
+    assert tokens == run(engine(), {"a": prompt(1, 9), "b": prompt(2, 9)})
+
+
 def _raise(error: Exception) -> None:
     raise error
 

@@ -152,12 +152,41 @@ def test_an_exact_batch_waits_until_it_is_full_then_prefills_all_then_decodes_al
     assert [sequence.request_id for sequence in one.waiting] == ["c"]
 
 
-def test_an_exact_batch_that_does_not_fit_is_refused() -> None:
+def test_of_an_exact_batch_who_ends_leaves_and_none_joins_before_all_have() -> None:
+    one = scheduler(exact_batch=2)
+    first = add(one, "a", 8)
+    for name in "bcd":
+        add(one, name, 8)
+    step(one)
+    one.finish(first)
+    assert step(one) == [("b", 1, 8)]
+
+
+def test_an_exact_batch_that_does_not_fit_fails_whole_and_the_next_one_runs() -> None:
     one = scheduler(blocks=6, exact_batch=2)
-    add(one, "a", 8)
-    add(one, "b", 8)
-    with pytest.raises(RequestRefused, match="the batch needs 8 KV blocks, the cache has 6"):
-        one.schedule()
+    refused = [add(one, "a", 8), add(one, "b", 8)]
+    add(one, "c", 4)
+    add(one, "d", 4)
+    plan = one.schedule()
+    assert (plan.failed, plan.scheduled) == (refused, [])
+    assert {sequence.error for sequence in refused} == {"exact_batch: 2 need 8 KV blocks, the cache has 6"}
+    assert step(one) == [("c", 4, 0), ("d", 4, 0)]
+
+
+def test_an_exact_batch_of_windowed_layers_starts_in_the_blocks_of_a_chunk_each() -> None:
+    """A window of 4 and chunks of 4 hold at most 3 blocks of 4 a sequence; two whole prompts of 20 would take 10."""
+    config = SchedulerConfig(max_num_batched_tokens=4, max_model_len=200, exact_batch=2)
+    one = Scheduler(config, BlockManager(6, 4, (4,)))
+    add(one, "a", 20)
+    add(one, "b", 20)
+    taken = [step(one) for _ in range(11)]
+    assert taken[:10] == [[("a", 4, past)] for past in range(0, 20, 4)] + [[("b", 4, past)] for past in range(0, 20, 4)]
+    assert taken[10] == [("a", 1, 20), ("b", 1, 20)]
+
+
+def test_an_exact_batch_that_could_not_decode_at_once_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"exact_batch: 3 exceeds max_num_batched_tokens \(2\)"):
+        SchedulerConfig(max_num_batched_tokens=2, exact_batch=3)
 
 
 @pytest.mark.parametrize(
