@@ -130,12 +130,13 @@ class RequestStep:
         num_output_tokens: output tokens this step gave (accepted drafts and one more; 0 while the prompt is unfinished). The step that
             ends a prompt of n outputs gives all their first tokens, and they stand with index 0.
         num_draft_tokens, num_accepted_tokens: of speculation.
-        num_cached_tokens: tokens found in the prefix cache, stated in the step that admitted it (again, after preemption), else 0.
+        num_cached_tokens: tokens found in the prefix cache, stated in the first step it took after it was admitted (again, after
+            preemption), else 0.
         num_recomputed_tokens: of the new ones, those computed before and lost by preemption.
         blocks_held: KV blocks held in the step; a block of n holders counts 1/n.
         num_prompt_tokens: of the whole request.
         index: which of a request's n outputs.
-        prefix_blocks: in the step that admitted it, names of its prompt's full blocks in order, the same where tokens and all that
+        prefix_blocks: in that step, names of its prompt's full blocks in order, the same where tokens and all that
             precedes them are; () in other steps and without prefix caching.
     """
 
@@ -175,6 +176,7 @@ class StepRecord:
         start_ns: Unix time in ns at which the step began; duration_ns: of the loop's whole step, device synchronised.
         model_ns: of duration_ns, the forward pass and its copies.
         num_waiting, num_running: requests after the step.
+        preempted: requests that lost their blocks in the step, or before it in one that has no record (out of memory).
         kv_blocks_*: of the pool, after the step: total = free + cached (unreferenced, reusable) + held.
         kv_blocked: a waiting request did not fit into the KV cache in this step.
         estimated_bytes, estimated_flops: what the step had to move and compute, by the model's shapes.

@@ -53,7 +53,6 @@ class Scheduled:
     num_past: int
     num_draft: int
     in_prefill: bool
-    num_cached: int = 0
 
     @property
     def samples(self) -> bool:
@@ -191,7 +190,7 @@ class Scheduler:
         sequence.status = SequenceStatus.RUNNING
         self.running.append(sequence)
         num_new = min(sequence.num_uncomputed_tokens, budget)
-        plan.scheduled.append(_part(sequence, num_new, 0, num_cached=sequence.num_computed_tokens))
+        plan.scheduled.append(_part(sequence, num_new, 0))
         return num_new
 
     def _schedule_exact(self, plan: Schedule, batch: int) -> None:
@@ -237,6 +236,6 @@ def _slots_of(sequence: Sequence) -> int:
     return 1 if sequence.forked or sequence.index else sequence.params.n
 
 
-def _part(sequence: Sequence, num_new: int, draft: int, num_cached: int = 0) -> Scheduled:
+def _part(sequence: Sequence, num_new: int, draft: int) -> Scheduled:
     num_draft = max(0, num_new - sequence.num_uncomputed_tokens) if draft else 0
-    return Scheduled(sequence, num_new, sequence.num_computed_tokens, num_draft, sequence.in_prefill, num_cached)
+    return Scheduled(sequence, num_new, sequence.num_computed_tokens, num_draft, sequence.in_prefill)

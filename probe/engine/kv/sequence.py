@@ -27,6 +27,7 @@ class Sequence:
         num_computed_tokens: leading tokens whose keys and values are in the cache.
         block_tables: one list a KV group; NULL_BLOCK where a window has passed.
         num_cached_tokens: prompt tokens found in the cache at first admission; None before it.
+        unrecorded_hit: tokens found in the cache at its latest admission, until a step's record has said so; then None.
         num_registered_blocks: leading blocks already offered to the prefix cache.
         max_computed_tokens: the most ever computed; what lies below and is computed again is rework.
     """
@@ -41,6 +42,7 @@ class Sequence:
         self.num_computed_tokens = 0
         self.max_computed_tokens = 0
         self.num_cached_tokens: int | None = None
+        self.unrecorded_hit: int | None = None
         self.block_tables: list[list[int]] = []
         self.block_hashes: list[bytes] = []
         self.num_registered_blocks = 0

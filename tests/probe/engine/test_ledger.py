@@ -21,6 +21,7 @@ from probe.engine.interfaces import RequestStep, StepRecord  # noqa: E402
 from probe.engine.ledger import LedgerWriter, read_ledger, read_run  # noqa: E402
 from probe.engine.models.shapes import weight_shapes  # noqa: E402
 from probe.engine.options import EngineConfig  # noqa: E402
+from probe.engine.runner import ModelInput  # noqa: E402
 from tests.probe.engine.models.peers import ours  # noqa: E402
 from tests.probe.engine.models.small import SMALL  # noqa: E402
 from tests.probe.engine.serving import GREEDY, engine, prompt, steps  # noqa: E402
@@ -86,6 +87,57 @@ def test_the_step_that_admits_a_request_names_its_prompts_full_blocks() -> None:
     assert len(set(named["a"][0])) == 4  # 18 tokens, blocks of 4
     assert named["a"][0] == named["b"][0]
     assert {*named["a"][1:], *named["b"][1:]} == {()}
+
+
+def without_memory_once(one: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next pass of the model finds no memory."""
+    forward, failing = one.runner.run, [torch.OutOfMemoryError("gone")]
+
+    def run(given: ModelInput) -> torch.Tensor:
+        if failing:
+            raise failing.pop()
+        return forward(given)
+
+    monkeypatch.setattr(one.runner, "run", run)
+
+
+def test_a_hit_found_by_a_step_that_ran_out_of_memory_stands_in_the_next_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = engine()
+    one.add_request(prompt(1, 18), GREEDY, "before")
+    steps(one)
+    without_memory_once(one, monkeypatch)
+    one.add_request(prompt(1, 18), GREEDY, "hit")
+    one.add_request(prompt(7, 40), GREEDY, "big")
+    parts = [part for record in steps(one)[1] for part in record.requests]
+    assert {part.request_id for part in parts} == {"hit"}
+    assert (parts[0].num_past_tokens, parts[0].num_cached_tokens, len(parts[0].prefix_blocks)) == (16, 16, 4)
+    assert {(part.num_cached_tokens, part.prefix_blocks) for part in parts[1:]} == {(0, ())}
+
+
+def test_a_preemption_by_a_step_that_ran_out_of_memory_stands_in_the_next_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Prompts of 7, 8 and 2 tokens fill 5 blocks of 4: b's ninth token takes c's."""
+    one = engine(blocks=5, caching=False)
+    for name, length in (("a", 7), ("b", 8), ("c", 2)):
+        one.add_request(prompt(length, length), GREEDY, name)
+    one.step()
+    without_memory_once(one, monkeypatch)
+    failed = one.step()
+    assert ([output.finish_reason for output in failed.outputs], failed.record) == (["error"], None)
+    record = one.step().record
+    assert record
+    assert record.preempted == ("c",)
+
+
+def test_an_exact_batch_records_what_it_found_in_the_cache() -> None:
+    one = engine(exact_batch=1)
+    for name in "ab":
+        one.add_request(prompt(1, 18), GREEDY, name)
+    cached = [(part.request_id, part.num_cached_tokens) for record in steps(one)[1] for part in record.requests]
+    assert [pair for pair in cached if pair[1]] == [("b", 16)]
 
 
 def test_without_prefix_caching_no_block_is_named(records: list[StepRecord]) -> None:

@@ -116,7 +116,7 @@ def test_what_a_preempted_request_finds_of_its_own_is_no_hit_of_its_prompt() -> 
     moved(one, one.schedule())
     one.finish(first)
     [part] = one.schedule().scheduled
-    assert (part.sequence, part.num_cached, second.num_cached_tokens) == (second, 8, 0)
+    assert (part.sequence, second.unrecorded_hit, second.num_cached_tokens) == (second, 8, 0)
 
 
 def test_alone_in_a_cache_that_is_too_small_a_sequence_fails_instead_of_waiting_forever() -> None:
