@@ -121,6 +121,15 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True)
+class Work:
+    """What forward passes must move and compute, by their model's shapes; bytes and floating point operations."""
+
+    read_bytes: int = 0
+    write_bytes: int = 0
+    flops: int = 0
+
+
+@dataclass(frozen=True)
 class RequestStep:
     """One request's part in one step.
 
@@ -180,6 +189,7 @@ class StepRecord:
         kv_blocks_*: of the pool, after the step: total = free + cached (unreferenced, reusable) + held.
         kv_blocked: a waiting request did not fit into the KV cache in this step.
         estimated_bytes, estimated_flops: what the step had to move and compute, by the model's shapes.
+        estimated_write_bytes: of estimated_bytes, those written, the others are read; None in ledgers that don't tell them apart.
         experts_touched: distinct experts read, mean over the MoE layers; None for dense models.
     """
 
@@ -200,6 +210,7 @@ class StepRecord:
     estimated_bytes: int
     estimated_flops: int
     experts_touched: float | None
+    estimated_write_bytes: int | None = None
 
 
 @dataclass(frozen=True)

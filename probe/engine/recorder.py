@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 
-from probe.engine.estimate import StepEstimator
+from probe.engine.estimate import Part, StepEstimator
 from probe.engine.fpm import queued_sums
 from probe.engine.interfaces import RequestStep, StepKind, StepRecord
 from probe.engine.runner import ModelRunner
@@ -55,6 +55,7 @@ class StepRecorder:
             return None
         requests = tuple(_request_step(one, self.scheduler.manager.block_size) for one in progress)
         touched = self.runner.model.experts_touched()
+        work = self.estimator.work([_part(one) for one in requests], touched)
         manager = self.scheduler.manager
         self.num_steps += 1
         preempted, self.preempted = tuple(self.preempted), []
@@ -73,9 +74,10 @@ class StepRecorder:
             kv_blocks_free=manager.num_free,
             kv_blocks_cached=manager.num_cached,
             kv_blocked=plan.kv_blocked,
-            estimated_bytes=self.estimator.bytes(requests, touched),
-            estimated_flops=self.estimator.flops(requests),
+            estimated_bytes=work.read_bytes + work.write_bytes,
+            estimated_flops=work.flops,
             experts_touched=touched,
+            estimated_write_bytes=work.write_bytes,
         )
 
 
@@ -97,6 +99,10 @@ def _request_step(one: Progress, block_size: int) -> RequestStep:
         index=sequence.index,
         prefix_blocks=() if hit is None else _prefix_blocks(part, block_size),
     )
+
+
+def _part(one: RequestStep) -> Part:
+    return Part(one.num_new_tokens, one.num_past_tokens, 1 + one.num_draft_tokens if one.num_output_tokens else 0)
 
 
 def _prefix_blocks(part: Scheduled, block_size: int) -> tuple[bytes, ...]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
@@ -15,9 +16,9 @@ pytest.importorskip("transformers", reason="the small models come with the extra
 from probe.engine.attention.quantised import QuantisedAttention  # noqa: E402
 from probe.engine.attention.torch_paged import TorchPagedAttention  # noqa: E402
 from probe.engine.engine import Engine  # noqa: E402
-from probe.engine.estimate import StepEstimator, _pairs  # noqa: E402
+from probe.engine.estimate import Part, StepEstimator, _pairs  # noqa: E402
 from probe.engine.fpm import to_fpm  # noqa: E402
-from probe.engine.interfaces import RequestStep, StepRecord  # noqa: E402
+from probe.engine.interfaces import StepRecord, Work  # noqa: E402
 from probe.engine.ledger import LedgerWriter, read_ledger, read_run  # noqa: E402
 from probe.engine.models.shapes import weight_shapes  # noqa: E402
 from probe.engine.options import EngineConfig  # noqa: E402
@@ -172,6 +173,16 @@ def test_a_ledger_file_gives_back_what_was_written(tmp_path: Path, records: list
     assert read_run(path) == {"version": 1, "model": "llama", "block_size": 4}
 
 
+def test_a_ledger_that_does_not_tell_written_bytes_apart_is_read(tmp_path: Path, records: list[StepRecord]) -> None:
+    path = tmp_path / "steps.arrow"
+    with LedgerWriter(path, {}) as ledger:
+        ledger(records[0])
+    table = pa.ipc.open_stream(path.read_bytes()).read_all().drop_columns(["estimated_write_bytes"])
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    assert list(read_ledger(path)) == [replace(records[0], estimated_write_bytes=None)]
+
+
 def test_a_run_that_is_killed_leaves_all_but_its_last_second(tmp_path: Path, records: list[StepRecord]) -> None:
     starts = [0, 600_000_000, 1_200_000_000, 1_300_000_000]
     timed = [replace(records[0], start_ns=start, duration_ns=1) for start in starts]
@@ -180,10 +191,6 @@ def test_a_run_that_is_killed_leaves_all_but_its_last_second(tmp_path: Path, rec
         ledger(record)
     assert list(read_ledger(tmp_path / "steps.arrow")) == timed[:3]
     ledger.close()
-
-
-def request(new: int, past: int, kind: str = "prefill", length: int = 0) -> RequestStep:
-    return RequestStep("r", kind, new, past, 1, 0, 0, 0, 0, 1.0, length)  # type: ignore[arg-type]
 
 
 def test_forward_pass_metrics_by_hand(records: list[StepRecord]) -> None:
@@ -216,11 +223,11 @@ def test_bytes_and_flops_of_a_decode_step_by_hand() -> None:
     estimator = StepEstimator(model, kv_row)
     layer = 64 * 64 + 2 * 64 * 16 + 64 * 64 + 3 * 64 * 96  # q, k and v, o, gate up down
     dense = 2 * layer + 64 * 256  # and the head; the embedding is not streamed
-    assert estimator.bytes((request(1, 9, "decode"),), None) == dense * 4 + 2 * kv_row * (10 + 1)
     norms = 2 * 2 * 64 + 64
     pairs = 10
     flops = 2 * (2 * layer + norms) + 2 * 64 * 256 + 2 * (2 * 8 * (8 + 8)) * pairs
-    assert estimator.flops((request(1, 9, "decode"),)) == flops
+    work = Work(read_bytes=dense * 4 + 2 * kv_row * 10, write_bytes=2 * kv_row * 1, flops=flops)
+    assert estimator.work([Part(new=1, past=9, rows=1)], None) == work
 
 
 def test_a_step_that_draws_nothing_reads_no_head() -> None:
@@ -233,6 +240,7 @@ def test_a_step_that_draws_nothing_reads_no_head() -> None:
     kv_row, dense = 2 * 2 * 8 * 4, one.runner.model.dense_bytes
     assert first.estimated_bytes == dense - 64 * 256 * 4 + 2 * kv_row * (6 + 6)
     assert second.estimated_bytes == dense + 2 * kv_row * (9 + 3)
+    assert (first.estimated_write_bytes, second.estimated_write_bytes) == (2 * kv_row * 6, 2 * kv_row * 3)
 
 
 @pytest.mark.parametrize(("name", "kv_dtype"), [("llama", "int8"), ("llama", "fp8"), ("deepseek_v3", "int8")])
