@@ -17,6 +17,7 @@ from probe.engine.interfaces import (
     SamplingParams,
     StepOutput,
     StepRecord,
+    Work,
 )
 from probe.engine.kv.block_manager import BlockManager
 from probe.engine.kv.capacity import allocate_caches, row_bytes
@@ -85,21 +86,23 @@ class Engine:
     def step(self) -> StepOutput:
         """One pass of the model over what the scheduler chose; empty where nothing could be chosen."""
         started = Started.now()
-        self._propose()
+        drafting = self._propose()
         plan = self.scheduler.schedule()
         logits, model_ns, failed = self._run(plan)
         outputs, progress = self.advancer.advance(plan, logits)
-        record = self.recorder.record(started, model_ns, plan, progress)
+        record = self.recorder.record(started, model_ns, drafting, plan, progress)
         if record and self.ledger:
             self.ledger(record)
         return StepOutput((*failed, *outputs), record)
 
-    def _propose(self) -> None:
-        if self.proposer is None:
-            return
+    def _propose(self) -> Work:
+        """Gives the decoding sequences their drafts; the work that these took."""
         decoding = [sequence for sequence in self.scheduler.running if not sequence.in_prefill]
-        for sequence, draft in zip(decoding, self.proposer.propose(decoding) if decoding else [], strict=True):
+        if self.proposer is None or not decoding:
+            return Work()
+        for sequence, draft in zip(decoding, self.proposer.propose(decoding), strict=True):
             sequence.draft = draft if draft.token_ids else None
+        return self.proposer.work
 
     def _run(self, plan: Schedule) -> tuple[Tensor, int, list[RequestOutput]]:
         """Logits and ns of the model, device synchronised. Out of memory ends the largest request; the others are tried again."""

@@ -104,8 +104,26 @@ class Draft:
     probs: Tensor | None = None
 
 
+@dataclass(frozen=True)
+class Work:
+    """What forward passes must move and compute, by their model's shapes; bytes and floating point operations."""
+
+    read_bytes: int = 0
+    write_bytes: int = 0
+    flops: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.read_bytes + other.read_bytes, self.write_bytes + other.write_bytes, self.flops + other.flops)
+
+
 class Proposer(Protocol):
-    """Proposes what may follow each sequence; () proposes nothing. Asked before each step for the decoding sequences."""
+    """Proposes what may follow each sequence; () proposes nothing. Asked before each step for the decoding sequences.
+
+    Attributes: work: of its own forward passes in the last call; none where it has no model.
+    """
+
+    @property
+    def work(self) -> Work: ...
 
     def propose(self, sequences: Seq[Sequence]) -> list[Draft]: ...
 
@@ -118,15 +136,6 @@ class Sampler(Protocol):
     """Draws what follows: logits [k + 1, vocabulary] at the last token and the k drafted ones; 1 to k + 1 tokens."""
 
     def __call__(self, logits: Tensor, sequence: Sequence, draft: Draft | None) -> list[int]: ...
-
-
-@dataclass(frozen=True)
-class Work:
-    """What forward passes must move and compute, by their model's shapes; bytes and floating point operations."""
-
-    read_bytes: int = 0
-    write_bytes: int = 0
-    flops: int = 0
 
 
 @dataclass(frozen=True)
@@ -188,7 +197,7 @@ class StepRecord:
         preempted: requests that lost their blocks in the step, or before it in one that has no record (out of memory).
         kv_blocks_*: of the pool, after the step: total = free + cached (unreferenced, reusable) + held.
         kv_blocked: a waiting request did not fit into the KV cache in this step.
-        estimated_bytes, estimated_flops: what the step had to move and compute, by the model's shapes.
+        estimated_bytes, estimated_flops: what the step had to move and compute, by the models' shapes, a draft model's passes included.
         estimated_write_bytes: of estimated_bytes, those written, the others are read; None in ledgers that don't tell them apart.
         experts_touched: distinct experts read, mean over the MoE layers; None for dense models.
     """

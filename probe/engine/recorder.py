@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from probe.engine.estimate import Part, StepEstimator
 from probe.engine.fpm import queued_sums
-from probe.engine.interfaces import RequestStep, StepKind, StepRecord
+from probe.engine.interfaces import RequestStep, StepKind, StepRecord, Work
 from probe.engine.runner import ModelRunner
 from probe.engine.scheduler import Schedule, Scheduled, Scheduler
 
@@ -48,14 +48,19 @@ class StepRecorder:
         self.num_steps = 0
         self.preempted: list[str] = []
 
-    def record(self, started: Started, model_ns: int, plan: Schedule, progress: Seq[Progress]) -> StepRecord | None:
-        """None where nothing ran. The device has been waited for: `model_ns` ends with a synchronise."""
+    def record(
+        self, started: Started, model_ns: int, drafting: Work, plan: Schedule, progress: Seq[Progress]
+    ) -> StepRecord | None:
+        """None where nothing ran. The device has been waited for: `model_ns` ends with a synchronise.
+
+        drafting: what the step's drafts took, which is in its time too.
+        """
         self.preempted += [sequence.request_id for sequence in plan.preempted]
         if not progress:
             return None
         requests = tuple(_request_step(one, self.scheduler.manager.block_size) for one in progress)
         touched = self.runner.model.experts_touched()
-        work = self.estimator.work([_part(one) for one in requests], touched)
+        work = drafting + self.estimator.work([_part(one) for one in requests], touched)
         manager = self.scheduler.manager
         self.num_steps += 1
         preempted, self.preempted = tuple(self.preempted), []

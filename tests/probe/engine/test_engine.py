@@ -12,7 +12,7 @@ pytest.importorskip("transformers", reason="the small models come with the extra
 
 from probe.engine.engine import Engine  # noqa: E402
 from probe.engine.errors import ProbeError, RequestRefused  # noqa: E402
-from probe.engine.interfaces import Draft, SamplingParams  # noqa: E402
+from probe.engine.interfaces import Draft, SamplingParams, Work  # noqa: E402
 from probe.engine.kv.sequence import Sequence  # noqa: E402
 from probe.engine.options import EngineConfig  # noqa: E402
 from tests.probe.engine.serving import GREEDY, engine, prompt, run, steps  # noqa: E402
@@ -132,6 +132,8 @@ def test_a_budget_of_bytes_becomes_blocks() -> None:
 
 class Parrot:
     """Proposes what it was told, as a draft model that is sometimes right would."""
+
+    work = Work()
 
     def __init__(self, tokens: list[int]) -> None:
         self.tokens, self.ended = tokens, []  # type: ignore[var-annotated]

@@ -23,6 +23,7 @@ from probe.engine.ledger import LedgerWriter, read_ledger, read_run  # noqa: E40
 from probe.engine.models.shapes import weight_shapes  # noqa: E402
 from probe.engine.options import EngineConfig  # noqa: E402
 from probe.engine.runner import ModelInput  # noqa: E402
+from probe.engine.spec.draft_model import DraftModelProposer  # noqa: E402
 from tests.probe.engine.models.peers import ours  # noqa: E402
 from tests.probe.engine.models.small import SMALL  # noqa: E402
 from tests.probe.engine.serving import GREEDY, engine, prompt, steps  # noqa: E402
@@ -241,6 +242,22 @@ def test_a_step_that_draws_nothing_reads_no_head() -> None:
     assert first.estimated_bytes == dense - 64 * 256 * 4 + 2 * kv_row * (6 + 6)
     assert second.estimated_bytes == dense + 2 * kv_row * (9 + 3)
     assert (first.estimated_write_bytes, second.estimated_write_bytes) == (2 * kv_row * 6, 2 * kv_row * 3)
+
+
+def test_a_draft_models_passes_are_in_the_bytes_of_the_step_that_waited_for_them() -> None:
+    """A draft model equal to the target, 9 prompt tokens, 3 drafts: passes of 10, 1 and 1 tokens, then the target's of 4."""
+    model = engine().runner.model
+    proposer = DraftModelProposer(model, k=3, num_blocks=16, block_size=4)
+    one = Engine(model, EngineConfig(block_size=4, num_blocks=16), proposer=proposer)
+    one.add_request(prompt(1, 9), GREEDY, "a")
+    first, second = (one.step().record for _ in range(2))
+    assert first
+    assert second
+    kv_row = 2 * 2 * 8 * 4
+    assert first.estimated_bytes == model.dense_bytes + 2 * kv_row * (9 + 9)  # nothing decoded yet, nothing is drafted
+    assert second.estimated_write_bytes == 2 * kv_row * (10 + 1 + 1 + 4)
+    read = 4 * model.dense_bytes + 2 * kv_row * (10 + 11 + 12 + 13)
+    assert second.estimated_bytes == read + second.estimated_write_bytes
 
 
 @pytest.mark.parametrize(("name", "kv_dtype"), [("llama", "int8"), ("llama", "fp8"), ("deepseek_v3", "int8")])
