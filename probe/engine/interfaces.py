@@ -145,9 +145,10 @@ class RequestStep:
     Attributes:
         num_new_tokens: tokens computed in this step, drafted ones included.
         num_past_tokens: tokens of its context that lay in the cache.
-        num_output_tokens: output tokens this step gave (accepted drafts and one more; 0 while the prompt is unfinished). The step that
-            ends a prompt of n outputs gives all their first tokens, and they stand with index 0.
-        num_draft_tokens, num_accepted_tokens: of speculation.
+        num_output_tokens: output tokens this step gave: accepted drafts and one more, which is missing where one of the drafts ended the
+            request; 0 while the prompt is unfinished. The step that ends a prompt of n outputs gives all their first tokens, and they
+            stand with index 0.
+        num_draft_tokens, num_accepted_tokens: of speculation; drafts behind the end of the request are not accepted.
         num_cached_tokens: tokens found in the prefix cache, stated in the first step it took after it was admitted (again, after
             preemption), else 0.
         num_recomputed_tokens: of the new ones, those computed before and lost by preemption.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -162,6 +163,18 @@ def test_drafts_right_or_wrong_leave_greedy_output_alone(wrong_from: int) -> Non
         assert accepted == 5
     if wrong_from == 0:
         assert accepted == 0
+
+
+def test_drafts_behind_the_end_of_a_request_are_not_accepted() -> None:
+    right = run(engine(), {"a": prompt(1, 9)})["a"]
+    one = engine()
+    one.proposer = Parrot(right)  # type: ignore[assignment]
+    assert right[2] not in right[:2]
+    one.add_request(prompt(1, 9), replace(GREEDY, stop_token_ids=(right[2],)), "a")
+    [record] = steps(one)[1][1:]
+    part = record.requests[0]
+    # Of three right drafts the second ends the request.
+    assert (part.num_draft_tokens, part.num_accepted_tokens, part.num_output_tokens) == (3, 2, 2)
 
 
 def test_what_was_held_for_refused_drafts_is_given_back_after_the_step() -> None:
