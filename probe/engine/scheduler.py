@@ -140,7 +140,10 @@ class Scheduler:
         )
 
     def _make_room(self, sequence: Sequence, num_new: int, plan: Schedule) -> bool:
-        """Preempts the latest arrivals until the tokens fit; False: the sequence itself was the latest, or stands alone."""
+        """Preempts until the tokens fit, the last admitted first, of those that the step has not scheduled yet. False: the sequence itself
+        was the last of them, or stands alone. Under prefill_first prompts are scheduled before, so one that decodes can give way to a
+        later prompt.
+        """
         while not self.manager.allocate(sequence, num_new):
             victim = self._victim(plan)
             if victim is None or victim is sequence:

@@ -97,6 +97,18 @@ def test_the_latest_is_preempted_and_comes_back_first() -> None:
     assert [sequence.request_id for sequence in one.waiting] == ["b", "c"]
 
 
+def test_under_prefill_first_a_decode_gives_way_to_a_later_prompt_that_the_step_has_scheduled() -> None:
+    one = scheduler(blocks=5, max_num_batched_tokens=5, policy="prefill_first")
+    first = add(one, "a", 8)
+    assert [step(one), step(one)] == [[("a", 5, 0)], [("a", 3, 5)]]
+    add(one, "b", 12)
+    assert [step(one), step(one)] == [[("b", 5, 0)], [("b", 5, 5)]]
+    # a needs a third block for its ninth token: b, the later one, has its part of this step already.
+    plan = one.schedule()
+    assert [(part.sequence.request_id, part.num_new) for part in plan.scheduled] == [("b", 2)]
+    assert plan.preempted == [first]
+
+
 def test_a_step_that_preempts_admits_nobody() -> None:
     """Layers of a window take a chunk's blocks only, so what was just pushed out would fit again, to be pushed out again."""
     one = Scheduler(SchedulerConfig(max_num_batched_tokens=4, max_model_len=200), BlockManager(3, 4, (4,)))
