@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from probe.engine.advance import Advancer
-from probe.engine.errors import RequestRefused
+from probe.engine.errors import ProbeError, RequestRefused
 from probe.engine.interfaces import (
     Proposer,
     RequestOutput,
@@ -34,7 +34,7 @@ class Engine:
     """A model, its cache and its queue. Not thread-safe: one thread adds, aborts and steps.
 
     sampler: None: plain sampling, drafts verified; proposer: None: no speculation; ledger: called with every record;
-    forward: None: the model's own.
+    forward: None: the model's own. Raises ProbeError where config.scheduler.max_model_len exceeds the model's positions, or no cache fits.
     """
 
     def __init__(
@@ -47,6 +47,11 @@ class Engine:
         ledger: Callable[[StepRecord], None] | None = None,
         forward: Forward | None = None,
     ) -> None:
+        limit, positions = config.scheduler.max_model_len, len(model.rope.cos)
+        if limit > positions:
+            raise ProbeError(
+                f"max_model_len: {limit} exceeds the {positions} positions that the model's rope table has"
+            )
         num_blocks, caches = allocate_caches(model, config)
         windows = [group.window for group in model.groups]
         self.manager = BlockManager(

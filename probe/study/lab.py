@@ -90,7 +90,7 @@ class Lab:
         sampler: Sampler | None = None,
     ) -> Engine:
         """An engine whose cache has room for `slots` tokens."""
-        scheduler = SchedulerConfig(max_num_batched_tokens=budget, max_model_len=max(slots, 1 << 13))
+        scheduler = SchedulerConfig(max_num_batched_tokens=budget, max_model_len=len(model.rope.cos))
         config = EngineConfig(
             block_size, num_blocks=slots // block_size, enable_prefix_caching=caching, scheduler=scheduler
         )

@@ -22,7 +22,7 @@ from probe.engine.spec.sampler import probabilities
 class DraftModelProposer:
     """Keeps a shadow of each sequence in the draft model's cache; rejected tokens are rolled back, new ones caught up with.
 
-    A sequence for which the draft's cache has no room gets no draft in that step.
+    A sequence for which the draft's cache has no room or its rope table no position gets no draft in that step.
 
     Attributes: k: tokens drafted; may be changed between steps, 0 drafts nothing; work: of its forward passes in the last call.
     """
@@ -97,6 +97,8 @@ class DraftModelProposer:
         return shadow.num_output_tokens < shadow.params.max_tokens - 1
 
     def _has_room(self, shadow: Sequence) -> bool:
+        if shadow.num_tokens > len(self._model.rope.cos):
+            return False
         return self._manager.allocate(shadow, shadow.num_uncomputed_tokens)
 
     def _forward(self, shadows: list[Sequence]) -> Tensor:

@@ -16,7 +16,7 @@ from probe.engine.errors import ProbeError, RequestRefused  # noqa: E402
 from probe.engine.interfaces import Draft, SamplingParams, Work  # noqa: E402
 from probe.engine.kv.sequence import Sequence  # noqa: E402
 from probe.engine.options import EngineConfig  # noqa: E402
-from tests.probe.engine.serving import GREEDY, engine, prompt, run, steps  # noqa: E402
+from tests.probe.engine.serving import GREEDY, SHORT, engine, prompt, run, steps  # noqa: E402
 
 
 def test_the_step_is_one_short_function() -> None:
@@ -122,12 +122,18 @@ def test_another_error_of_the_model_is_not_swallowed(monkeypatch: pytest.MonkeyP
 
 def test_a_cpu_must_be_told_its_cache() -> None:
     with pytest.raises(ProbeError, match="kv_cache_bytes"):
-        Engine(engine().runner.model, EngineConfig())
+        Engine(engine().runner.model, EngineConfig(scheduler=SHORT))
+
+
+def test_a_context_longer_than_the_models_positions_is_refused_with_the_engine() -> None:
+    """The small models have 512 positions, and a scheduler that is told nothing serves 8,192 tokens."""
+    with pytest.raises(ProbeError, match="max_model_len: 8192 exceeds the 512 positions"):
+        Engine(engine().runner.model, EngineConfig(num_blocks=8))
 
 
 def test_a_budget_of_bytes_becomes_blocks() -> None:
     """A block of 4 tokens: 2 layers of 2 kv heads of 8, keys and values, fp32: 1,024 bytes."""
-    one = Engine(engine().runner.model, EngineConfig(block_size=4, kv_cache_bytes=10_300))
+    one = Engine(engine().runner.model, EngineConfig(block_size=4, kv_cache_bytes=10_300, scheduler=SHORT))
     assert one.manager.num_blocks == 10
 
 

@@ -26,7 +26,7 @@ from probe.engine.runner import ModelInput  # noqa: E402
 from probe.engine.spec.draft_model import DraftModelProposer  # noqa: E402
 from tests.probe.engine.models.peers import ours  # noqa: E402
 from tests.probe.engine.models.small import SMALL  # noqa: E402
-from tests.probe.engine.serving import GREEDY, engine, prompt, steps  # noqa: E402
+from tests.probe.engine.serving import GREEDY, SHORT, engine, prompt, steps  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +248,7 @@ def test_a_draft_models_passes_are_in_the_bytes_of_the_step_that_waited_for_them
     """A draft model equal to the target, 9 prompt tokens, 3 drafts: passes of 10, 1 and 1 tokens, then the target's of 4."""
     model = engine().runner.model
     proposer = DraftModelProposer(model, k=3, num_blocks=16, block_size=4)
-    one = Engine(model, EngineConfig(block_size=4, num_blocks=16), proposer=proposer)
+    one = Engine(model, EngineConfig(block_size=4, num_blocks=16, scheduler=SHORT), proposer=proposer)
     one.add_request(prompt(1, 9), GREEDY, "a")
     first, second = (one.step().record for _ in range(2))
     assert first
@@ -264,7 +264,7 @@ def test_a_draft_models_passes_are_in_the_bytes_of_the_step_that_waited_for_them
 def test_an_eight_bit_cache_is_read_with_its_scales(name: str, kv_dtype: str) -> None:
     """A byte a number and an fp16 scale a row: keys and values of two heads of 8, or the latent's 24 and 8."""
     model = ours(SMALL[name], backend=QuantisedAttention(TorchPagedAttention()))
-    one = Engine(model, EngineConfig(block_size=4, num_blocks=8, kv_cache_dtype=kv_dtype))
+    one = Engine(model, EngineConfig(block_size=4, num_blocks=8, kv_cache_dtype=kv_dtype, scheduler=SHORT))
     one.add_request(prompt(1, 1), GREEDY, "a")
     record = one.step().record
     assert record

@@ -106,6 +106,14 @@ def test_without_room_a_sequence_gets_no_draft() -> None:
     assert second.token_ids == ()
 
 
+def test_nothing_is_drafted_beyond_the_draft_models_positions() -> None:
+    """It was made for 128: of a sequence of 127 tokens it drafts from the last two places, of one of 129 from none."""
+    proposer = DraftModelProposer(model(LLAMA), k=3, num_blocks=99, block_size=4)
+    made = [Sequence(str(n), [1] * n, SamplingParams(max_tokens=60)) for n in (127, 129)]
+    assert [len(draft.token_ids) for draft in proposer.propose(made)] == [2, 0]
+    proposer.check()
+
+
 def test_a_forgotten_request_gives_its_blocks_back() -> None:
     proposer = DraftModelProposer(model(LLAMA), k=3, num_blocks=64, block_size=4)
     proposer.propose(sequences(0.0))
