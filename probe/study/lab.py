@@ -54,6 +54,7 @@ class Lab:
                 self._backend(),
                 dtype=self.dtype,
                 device=self.device,
+                max_model_len=max(2 * self.size.long, 1 << 13),
             )
         return self._models[wanted]
 
