@@ -88,17 +88,21 @@ class Scheduler:
             raise RequestRefused(sequence.request_id, "prompt_token_ids", [], "the prompt is empty")
         if sequence.params.n > (1 if self.config.exact_batch else self.config.max_num_seqs):
             raise RequestRefused(sequence.request_id, "n", sequence.params.n, "more outputs than may run at once")
-        total = sequence.max_tokens_total
-        if total > self.config.max_model_len:
-            limit = f"prompt and max_tokens exceed max_model_len ({self.config.max_model_len})"
-            raise RequestRefused(sequence.request_id, "num_tokens", total, limit)
-        needed = self.manager.blocks_needed(
-            total - 1, self.config.max_num_batched_tokens
-        )  # the last token is never read
-        if needed > self.manager.num_blocks:
-            limit = f"needs {needed} KV blocks, the cache has {self.manager.num_blocks}"
-            raise RequestRefused(sequence.request_id, "num_tokens", total, limit)
+        self._refuse_unless_it_fits(sequence)
         self.waiting.append(sequence)
+
+    def _refuse_unless_it_fits(self, sequence: Sequence) -> None:
+        name, asked = sequence.request_id, sequence.params.max_tokens
+        both = f"{sequence.num_prompt_tokens} prompt tokens and so many more"
+        if sequence.max_tokens_total > self.config.max_model_len:
+            raise RequestRefused(
+                name, "max_tokens", asked, f"{both} exceed max_model_len ({self.config.max_model_len})"
+            )
+        read = sequence.max_tokens_total - 1  # the last token is never read
+        needed = self.manager.blocks_needed(read, self.config.max_num_batched_tokens)
+        if needed > self.manager.num_blocks:
+            why = f"{both} need {needed} KV blocks, the cache has {self.manager.num_blocks}"
+            raise RequestRefused(name, "max_tokens", asked, why)
 
     def schedule(self) -> Schedule:
         """The next step; empty where nothing can run."""

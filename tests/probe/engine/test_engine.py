@@ -30,7 +30,7 @@ def test_the_step_is_one_short_function() -> None:
         ([1, 256], "b", "prompt_token_ids = 256: not in 0..255"),
         ([-1], "b", "prompt_token_ids = -1"),
         ([], "b", "the prompt is empty"),
-        ([1] * 250, "b", "num_tokens = 258: prompt and max_tokens exceed max_model_len"),
+        ([1] * 250, "b", "max_tokens = 8: 250 prompt tokens and so many more exceed max_model_len"),
         ([1], "a", "request_id = 'a': is in use"),
     ],
 )

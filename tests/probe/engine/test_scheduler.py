@@ -205,8 +205,8 @@ def test_an_exact_batch_that_could_not_decode_at_once_is_refused() -> None:
     ("length", "max_tokens", "words"),
     [
         (0, 1, "prompt_token_ids = .*empty"),
-        (190, 11, "num_tokens = 201: prompt and max_tokens exceed max_model_len"),
-        (90, 12, "num_tokens = 102: needs 26 KV blocks, the cache has 25"),
+        (190, 11, "max_tokens = 11: 190 prompt tokens and so many more exceed max_model_len"),
+        (90, 12, "max_tokens = 12: 90 prompt tokens and so many more need 26 KV blocks, the cache has 25"),
     ],
 )
 def test_what_can_never_run_is_refused_at_admission(length: int, max_tokens: int, words: str) -> None:
