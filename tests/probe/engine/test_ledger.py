@@ -17,8 +17,9 @@ from probe.engine.attention.quantised import QuantisedAttention  # noqa: E402
 from probe.engine.attention.torch_paged import TorchPagedAttention  # noqa: E402
 from probe.engine.engine import Engine  # noqa: E402
 from probe.engine.estimate import Part, StepEstimator, _pairs  # noqa: E402
-from probe.engine.fpm import to_fpm  # noqa: E402
-from probe.engine.interfaces import StepRecord, Work  # noqa: E402
+from probe.engine.fpm import queued_sums, to_fpm  # noqa: E402
+from probe.engine.interfaces import PhaseSums, StepRecord, Work  # noqa: E402
+from probe.engine.kv.sequence import Sequence  # noqa: E402
 from probe.engine.ledger import LedgerWriter, read_ledger, read_run  # noqa: E402
 from probe.engine.models.shapes import weight_shapes  # noqa: E402
 from probe.engine.options import EngineConfig  # noqa: E402
@@ -54,6 +55,14 @@ def test_a_request_appears_in_every_step_it_took_and_its_tokens_sum_up(records: 
         mine = [r for record in records for r in record.requests if r.request_id == request_id]
         assert sum(r.num_output_tokens for r in mine) == 8
         assert sum(r.num_new_tokens for r in mine) == prompt_length + 7  # the last output token is never computed
+
+
+def test_who_runs_and_who_waits_is_said_as_it_is_after_the_step() -> None:
+    """One place, two requests: the step that ends the first leaves nobody running; the second joins in the next."""
+    one = engine(max_num_seqs=1)
+    for name in "ab":
+        one.add_request(prompt(1, 5), replace(GREEDY, max_tokens=2), name)
+    assert [(record.num_running, record.num_waiting) for record in steps(one)[1]] == [(1, 1), (0, 1), (1, 0), (0, 0)]
 
 
 def test_times_are_ordered_and_the_model_is_a_part_of_the_step(records: list[StepRecord]) -> None:
@@ -211,6 +220,22 @@ def test_forward_pass_metrics_by_hand(records: list[StepRecord]) -> None:
     assert (third["sum_decode_kv_tokens"], third["var_decode_kv_tokens"]) == (24, 4.0)  # 10 and 14
 
 
+def test_of_the_queue_who_was_preempted_counts_as_decoding_with_prompt_and_output() -> None:
+    fresh = [Sequence("a", [1] * 9), Sequence("b", [1] * 5)]
+    preempted = [Sequence("c", [1] * 6), Sequence("d", [1] * 6)]
+    for sequence, output in zip(preempted, (2, 4), strict=True):
+        sequence.token_ids += [7] * output
+    assert queued_sums([*preempted, *fresh]) == PhaseSums(
+        num_prefill_requests=2,
+        sum_prefill_tokens=14,
+        var_prefill_length=4.0,
+        sum_prefill_kv_tokens=0,
+        num_decode_requests=2,
+        sum_decode_kv_tokens=8 + 10,
+        var_decode_kv_tokens=1.0,
+    )
+
+
 def test_pairs_of_tokens_that_see_each_other() -> None:
     assert _pairs(new=3, past=2, window=None) == 3 + 4 + 5
     assert _pairs(new=3, past=2, window=4) == 3 + 4 + 4
@@ -229,6 +254,15 @@ def test_bytes_and_flops_of_a_decode_step_by_hand() -> None:
     flops = 2 * (2 * layer + norms) + 2 * 64 * 256 + 2 * (2 * 8 * (8 + 8)) * pairs
     work = Work(read_bytes=dense * 4 + 2 * kv_row * 10, write_bytes=2 * kv_row * 1, flops=flops)
     assert estimator.work([Part(new=1, past=9, rows=1)], None) == work
+
+
+@pytest.mark.parametrize(("name", "rows_seen"), [("mistral", 10 + 10), ("gpt_oss", 10 + 52)])
+def test_of_a_windowed_layer_only_what_the_new_tokens_see_is_read(name: str, rows_seen: int) -> None:
+    """Two tokens behind 50, windows of 9 in both layers or in one: tokens 42 to 51 are seen."""
+    model = engine(name).runner.model
+    work = StepEstimator(model, 100).work([Part(new=2, past=50, rows=1)], experts_touched=None)
+    assert work.read_bytes == model.dense_bytes + 100 * rows_seen
+    assert work.write_bytes == 100 * 2 * 2
 
 
 def test_a_step_that_draws_nothing_reads_no_head() -> None:
@@ -258,6 +292,12 @@ def test_a_draft_models_passes_are_in_the_bytes_of_the_step_that_waited_for_them
     assert second.estimated_write_bytes == 2 * kv_row * (10 + 1 + 1 + 4)
     read = 4 * model.dense_bytes + 2 * kv_row * (10 + 11 + 12 + 13)
     assert second.estimated_bytes == read + second.estimated_write_bytes
+    layer = 64 * 64 + 2 * 64 * 16 + 64 * 64 + 3 * 64 * 96 + 2 * 64
+    rows = 1 + 1 + 1 + 4  # the target draws behind its last token and behind each drafted one
+    pairs = 55 + 11 + 12 + (10 + 11 + 12 + 13)
+    tokens = 10 + 1 + 1 + 4
+    flops = 2 * (2 * layer + 64) * tokens + 2 * 64 * 256 * rows + 2 * (2 * 8 * (8 + 8)) * pairs
+    assert second.estimated_flops == flops
 
 
 @pytest.mark.parametrize(("name", "kv_dtype"), [("llama", "int8"), ("llama", "fp8"), ("deepseek_v3", "int8")])

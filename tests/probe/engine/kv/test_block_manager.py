@@ -36,6 +36,14 @@ def test_a_new_sequence_holds_as_many_blocks_as_its_prompt_needs() -> None:
     assert (manager.num_free, manager.num_cached, manager.num_held) == (6, 0, 2)
 
 
+def test_a_chunk_takes_the_whole_prompts_blocks_where_all_is_seen_and_its_own_where_a_window_is() -> None:
+    """So an admitted prompt is never stuck half-way."""
+    manager = BlockManager(8, 4, [None, 3])
+    one = sequence("a", list(range(17)))
+    assert manager.allocate(one, 4)
+    assert [len(table) for table in one.block_tables] == [5, 1]
+
+
 def test_what_does_not_fit_changes_nothing() -> None:
     manager = BlockManager(2, 4)
     one = sequence("a", list(range(9)))

@@ -53,6 +53,11 @@ def test_probabilities_by_hand(params: SamplingParams, want: list[float]) -> Non
     torch.testing.assert_close(probabilities(LOGITS, params)[0], torch.tensor(want, dtype=torch.float64))
 
 
+def test_top_p_ends_with_the_token_that_reaches_it() -> None:
+    """Of four alike, two reach one half exactly."""
+    assert probabilities(torch.zeros(1, 4), SamplingParams(top_p=0.5)).tolist() == [[0.5, 0.5, 0.0, 0.0]]
+
+
 @pytest.mark.parametrize("temperature", [1e-9, 1e-310])
 def test_a_temperature_near_zero_draws_the_likeliest(temperature: float) -> None:
     logits = torch.tensor([[-3.0, 5.0, 4.9]])
