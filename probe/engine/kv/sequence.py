@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from enum import Enum, auto
 
 from probe.engine.interfaces import Draft, FinishReason, SamplingParams
-
-_arrival = itertools.count()
 
 
 class SequenceStatus(Enum):
@@ -50,7 +47,6 @@ class Sequence:
         self.status = SequenceStatus.WAITING
         self.finish_reason: FinishReason | None = None
         self.error: str | None = None
-        self.arrival = next(_arrival)
         self.forked = False
 
     @property
@@ -73,12 +69,6 @@ class Sequence:
     @property
     def in_prefill(self) -> bool:
         return self.num_computed_tokens < self.num_prompt_tokens or self.num_uncomputed_tokens > 1
-
-    @property
-    def block_table(self) -> list[int]:
-        """The table of the only KV group of models without mixed windows."""
-        (table,) = self.block_tables
-        return table
 
     @property
     def max_tokens_total(self) -> int:

@@ -1,4 +1,4 @@
-"""What is proposed, what is drawn, and how is acceptance counted?"""
+"""What is proposed, what is drawn, and how many tokens is a step expected to give?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="the engine's tests need the extra `
 
 from probe.engine.interfaces import Draft, SamplingParams  # noqa: E402
 from probe.engine.kv.sequence import Sequence  # noqa: E402
-from probe.engine.spec.acceptance import AcceptanceStats, expected_tokens_per_step  # noqa: E402
+from probe.engine.spec.acceptance import expected_tokens_per_step  # noqa: E402
 from probe.engine.spec.ngram import NgramProposer  # noqa: E402
 from probe.engine.spec.sampler import SpeculativeSampler, probabilities  # noqa: E402
 from probe.engine.spec.synthetic import RandomProposer, SyntheticAcceptance  # noqa: E402
@@ -91,19 +91,6 @@ def test_requests_without_a_seed_differ() -> None:
     assert len(drawn) == 6
 
 
-def test_acceptance_is_counted_by_position() -> None:
-    stats = AcceptanceStats()
-    for drafted, accepted in [(3, 3), (3, 1), (2, 0), (0, 0)]:
-        stats.observe(drafted, accepted)
-    assert stats == AcceptanceStats(3, 8, 4, [3, 3, 2], [2, 1, 1])
-    assert stats.acceptance_rate == 0.5
-    assert stats.mean_acceptance_length == pytest.approx(1 + 4 / 3)
-
-
-def test_acceptance_is_unknown_before_the_first_draft() -> None:
-    assert AcceptanceStats().acceptance_rate is None
-
-
 @pytest.mark.parametrize(("alpha", "k", "tokens"), [(0.0, 4, 1.0), (1.0, 4, 5.0), (0.5, 2, 1.75), (0.7, 0, 1.0)])
 def test_expected_tokens_a_step(alpha: float, k: int, tokens: float) -> None:
     assert expected_tokens_per_step(alpha, k) == pytest.approx(tokens)
@@ -139,7 +126,6 @@ def test_a_random_proposer_proposes_k_known_words() -> None:
         (lambda: NgramProposer(min_n=0), "min_n, max_n: 0, 3"),
         (lambda: SyntheticAcceptance([1.2], SpeculativeSampler()), r"rates: 1.2 is not in \[0, 1\]"),
         (lambda: SyntheticAcceptance([], SpeculativeSampler()), "rates: at least one"),
-        (lambda: AcceptanceStats().observe(2, 3), "num_accepted_tokens: 3 of 2 drafted"),
     ],
 )
 def test_impossible_settings_are_named(make: object, message: str) -> None:
