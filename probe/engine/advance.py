@@ -36,8 +36,8 @@ class Advancer:
                 row = rows.stop
                 forked = self._fork(part, logits[rows])
                 drawn = self._draw(part.sequence, logits[rows], greedy[rows.start], _drafted(part))
-            accepted = min(part.num_draft, len(drawn) - 1) if drawn else 0
             kept = self._keep(part.sequence, drawn)
+            accepted = min(len(drawn) - 1, len(kept)) if drawn else 0
             recomputed = max(0, min(part.num_past + part.num_new, part.sequence.max_computed_tokens) - part.num_past)
             self._computed(part, accepted)
             given = len(kept) + sum(len(one.new_token_ids) for one in forked)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from probe.engine.advance import Advancer
-from probe.engine.errors import RequestRefused
+from probe.engine.errors import ProbeError, RequestRefused
 from probe.engine.interfaces import (
     Proposer,
     RequestOutput,
@@ -17,6 +17,7 @@ from probe.engine.interfaces import (
     SamplingParams,
     StepOutput,
     StepRecord,
+    Work,
 )
 from probe.engine.kv.block_manager import BlockManager
 from probe.engine.kv.capacity import allocate_caches, row_bytes
@@ -33,7 +34,7 @@ class Engine:
     """A model, its cache and its queue. Not thread-safe: one thread adds, aborts and steps.
 
     sampler: None: plain sampling, drafts verified; proposer: None: no speculation; ledger: called with every record;
-    forward: None: the model's own.
+    forward: None: the model's own. Raises ProbeError where config.scheduler.max_model_len exceeds the model's positions, or no cache fits.
     """
 
     def __init__(
@@ -46,6 +47,11 @@ class Engine:
         ledger: Callable[[StepRecord], None] | None = None,
         forward: Forward | None = None,
     ) -> None:
+        limit, positions = config.scheduler.max_model_len, len(model.rope.cos)
+        if limit > positions:
+            raise ProbeError(
+                f"max_model_len: {limit} exceeds the {positions} positions that the model's rope table has"
+            )
         num_blocks, caches = allocate_caches(model, config)
         windows = [group.window for group in model.groups]
         self.manager = BlockManager(
@@ -85,21 +91,23 @@ class Engine:
     def step(self) -> StepOutput:
         """One pass of the model over what the scheduler chose; empty where nothing could be chosen."""
         started = Started.now()
-        self._propose()
+        drafting = self._propose()
         plan = self.scheduler.schedule()
         logits, model_ns, failed = self._run(plan)
         outputs, progress = self.advancer.advance(plan, logits)
-        record = self.recorder.record(started, model_ns, plan, progress)
+        record = self.recorder.record(started, model_ns, drafting, plan, progress)
         if record and self.ledger:
             self.ledger(record)
         return StepOutput((*failed, *outputs), record)
 
-    def _propose(self) -> None:
-        if self.proposer is None:
-            return
+    def _propose(self) -> Work:
+        """Gives the decoding sequences their drafts; the work that these took."""
         decoding = [sequence for sequence in self.scheduler.running if not sequence.in_prefill]
-        for sequence, draft in zip(decoding, self.proposer.propose(decoding) if decoding else [], strict=True):
+        if self.proposer is None or not decoding:
+            return Work()
+        for sequence, draft in zip(decoding, self.proposer.propose(decoding), strict=True):
             sequence.draft = draft if draft.token_ids else None
+        return self.proposer.work
 
     def _run(self, plan: Schedule) -> tuple[Tensor, int, list[RequestOutput]]:
         """Logits and ns of the model, device synchronised. Out of memory ends the largest request; the others are tried again."""

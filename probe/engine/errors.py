@@ -16,10 +16,13 @@ class UnsupportedConfig(ProbeError):
 
 
 class RequestRefused(ProbeError):
-    """A request that could never run here; refused at admission, nothing was allocated."""
+    """A request that could never run here; refused at admission, nothing was allocated.
+
+    Attributes: field: the request's; value: what it held; why: the limit it breaks.
+    """
 
     def __init__(self, request_id: str, field: str, value: object, why: str) -> None:
-        self.request_id, self.field, self.value = request_id, field, value
+        self.request_id, self.field, self.value, self.why = request_id, field, value, why
         super().__init__(f"request {request_id!r}: {field} = {value!r}: {why}")
 
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from probe.engine.interfaces import RequestStep
+from collections.abc import Sequence as Seq
+from typing import NamedTuple
+
+from probe.engine.interfaces import Work
 from probe.engine.models.model import Model
 from probe.engine.models.shapes import expert_parameters, num_active_parameters
 
 
+class Part(NamedTuple):
+    """One sequence in a forward pass: `new` tokens behind `past`, logits wanted at `rows` of them."""
+
+    new: int
+    past: int
+    rows: int
+
+
 class StepEstimator:
-    """Bytes: weights streamed once (without the input embedding unless it is tied, only the experts touched, the head only where a token
-    is drawn), keys and values read and written. FLOPs: 2 a weight and token, and scores and values for each pair of tokens that see each
-    other.
+    """Bytes read: weights streamed once (without the input embedding unless it is tied, only the experts touched, the head only where a
+    token is drawn), keys and values seen. Written: keys and values of the new tokens. FLOPs: 2 a weight and token, and scores and values
+    for each pair of tokens that see each other.
 
     row_bytes: of a token in one layer's cache.
     """
@@ -27,24 +38,28 @@ class StepEstimator:
         self.token_flops = 2 * (num_active_parameters(config) - embeddings)
         self.expert_parameters = expert_parameters(config)
 
-    def bytes(self, requests: tuple[RequestStep, ...], experts_touched: float | None) -> int:
-        draws = any(one.num_output_tokens for one in requests)
-        total = self.dense_bytes - (0 if draws else self.head_bytes)
+    def work(self, parts: Seq[Part], experts_touched: float | None) -> Work:
+        """Of one forward pass over all parts."""
+        return Work(self._read(parts, experts_touched), self._written(parts), self._flops(parts))
+
+    def _read(self, parts: Seq[Part], experts_touched: float | None) -> int:
+        total = self.dense_bytes - (0 if any(one.rows for one in parts) else self.head_bytes)
         total += round((experts_touched or 0.0) * self.moe_layers * self.expert_bytes)
         for spec in self.layers:
-            for one in requests:
-                context = one.num_past_tokens + one.num_new_tokens
-                seen = context if spec.window is None else min(context, spec.window + one.num_new_tokens - 1)
-                total += self.row_bytes * (seen + one.num_new_tokens)
+            for one in parts:
+                context = one.past + one.new
+                seen = context if spec.window is None else min(context, spec.window + one.new - 1)
+                total += self.row_bytes * seen
         return total
 
-    def flops(self, requests: tuple[RequestStep, ...]) -> int:
-        tokens = sum(one.num_new_tokens for one in requests)
-        drawn = sum(1 + one.num_draft_tokens for one in requests if one.num_output_tokens)
-        total = self.token_flops * tokens + self.head_flops * drawn
+    def _written(self, parts: Seq[Part]) -> int:
+        return self.row_bytes * len(self.layers) * sum(one.new for one in parts)
+
+    def _flops(self, parts: Seq[Part]) -> int:
+        total = self.token_flops * sum(one.new for one in parts) + self.head_flops * sum(one.rows for one in parts)
         for spec in self.layers:
             width = 2 * spec.num_heads * (spec.key_dim + spec.value_dim)
-            total += width * sum(_pairs(one.num_new_tokens, one.num_past_tokens, spec.window) for one in requests)
+            total += width * sum(_pairs(one.new, one.past, spec.window) for one in parts)
         return total
 
 

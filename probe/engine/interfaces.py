@@ -104,8 +104,26 @@ class Draft:
     probs: Tensor | None = None
 
 
+@dataclass(frozen=True)
+class Work:
+    """What forward passes must move and compute, by their model's shapes; bytes and floating point operations."""
+
+    read_bytes: int = 0
+    write_bytes: int = 0
+    flops: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.read_bytes + other.read_bytes, self.write_bytes + other.write_bytes, self.flops + other.flops)
+
+
 class Proposer(Protocol):
-    """Proposes what may follow each sequence; () proposes nothing. Asked before each step for the decoding sequences."""
+    """Proposes what may follow each sequence; () proposes nothing. Asked before each step for the decoding sequences.
+
+    Attributes: work: of its own forward passes in the last call; none where it has no model.
+    """
+
+    @property
+    def work(self) -> Work: ...
 
     def propose(self, sequences: Seq[Sequence]) -> list[Draft]: ...
 
@@ -127,15 +145,17 @@ class RequestStep:
     Attributes:
         num_new_tokens: tokens computed in this step, drafted ones included.
         num_past_tokens: tokens of its context that lay in the cache.
-        num_output_tokens: output tokens this step gave (accepted drafts and one more; 0 while the prompt is unfinished). The step that
-            ends a prompt of n outputs gives all their first tokens, and they stand with index 0.
-        num_draft_tokens, num_accepted_tokens: of speculation.
-        num_cached_tokens: tokens found in the prefix cache, stated in the step that admitted it (again, after preemption), else 0.
+        num_output_tokens: output tokens this step gave: accepted drafts and one more, which is missing where one of the drafts ended the
+            request; 0 while the prompt is unfinished. The step that ends a prompt of n outputs gives all their first tokens, and they
+            stand with index 0.
+        num_draft_tokens, num_accepted_tokens: of speculation; drafts behind the end of the request are not accepted.
+        num_cached_tokens: tokens found in the prefix cache, stated in the first step it took after it was admitted (again, after
+            preemption), else 0.
         num_recomputed_tokens: of the new ones, those computed before and lost by preemption.
         blocks_held: KV blocks held in the step; a block of n holders counts 1/n.
         num_prompt_tokens: of the whole request.
         index: which of a request's n outputs.
-        prefix_blocks: in the step that admitted it, names of its prompt's full blocks in order, the same where tokens and all that
+        prefix_blocks: in that step, names of its prompt's full blocks in order, the same where tokens and all that
             precedes them are; () in other steps and without prefix caching.
     """
 
@@ -175,9 +195,11 @@ class StepRecord:
         start_ns: Unix time in ns at which the step began; duration_ns: of the loop's whole step, device synchronised.
         model_ns: of duration_ns, the forward pass and its copies.
         num_waiting, num_running: requests after the step.
+        preempted: requests that lost their blocks in the step, or before it in one that has no record (out of memory).
         kv_blocks_*: of the pool, after the step: total = free + cached (unreferenced, reusable) + held.
         kv_blocked: a waiting request did not fit into the KV cache in this step.
-        estimated_bytes, estimated_flops: what the step had to move and compute, by the model's shapes.
+        estimated_bytes, estimated_flops: what the step had to move and compute, by the models' shapes, a draft model's passes included.
+        estimated_write_bytes: of estimated_bytes, those written, the others are read; None in ledgers that don't tell them apart.
         experts_touched: distinct experts read, mean over the MoE layers; None for dense models.
     """
 
@@ -198,6 +220,7 @@ class StepRecord:
     estimated_bytes: int
     estimated_flops: int
     experts_touched: float | None
+    estimated_write_bytes: int | None = None
 
 
 @dataclass(frozen=True)

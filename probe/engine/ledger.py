@@ -59,6 +59,7 @@ SCHEMA = pa.schema(
         pa.field("estimated_bytes", _I64, nullable=False),
         pa.field("estimated_flops", _I64, nullable=False),
         pa.field("experts_touched", _F64),
+        pa.field("estimated_write_bytes", _I64),
     ]
 )
 

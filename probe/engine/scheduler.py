@@ -39,6 +39,9 @@ class SchedulerConfig:
             raise ValueError(f"policy: {self.policy!r} is neither 'decode_first' nor 'prefill_first'")
         if self.exact_batch is not None and not 1 <= self.exact_batch <= self.max_num_seqs:
             raise ValueError(f"exact_batch: {self.exact_batch} is not in 1..max_num_seqs ({self.max_num_seqs})")
+        if self.exact_batch is not None and self.exact_batch > self.max_num_batched_tokens:
+            limit = f"max_num_batched_tokens ({self.max_num_batched_tokens}), of which each takes one when all decode"
+            raise ValueError(f"exact_batch: {self.exact_batch} exceeds {limit}")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,6 @@ class Scheduled:
     num_past: int
     num_draft: int
     in_prefill: bool
-    num_cached: int = 0
 
     @property
     def samples(self) -> bool:
@@ -86,17 +88,21 @@ class Scheduler:
             raise RequestRefused(sequence.request_id, "prompt_token_ids", [], "the prompt is empty")
         if sequence.params.n > (1 if self.config.exact_batch else self.config.max_num_seqs):
             raise RequestRefused(sequence.request_id, "n", sequence.params.n, "more outputs than may run at once")
-        total = sequence.max_tokens_total
-        if total > self.config.max_model_len:
-            limit = f"prompt and max_tokens exceed max_model_len ({self.config.max_model_len})"
-            raise RequestRefused(sequence.request_id, "num_tokens", total, limit)
-        needed = self.manager.blocks_needed(
-            total - 1, self.config.max_num_batched_tokens
-        )  # the last token is never read
-        if needed > self.manager.num_blocks:
-            limit = f"needs {needed} KV blocks, the cache has {self.manager.num_blocks}"
-            raise RequestRefused(sequence.request_id, "num_tokens", total, limit)
+        self._refuse_unless_it_fits(sequence)
         self.waiting.append(sequence)
+
+    def _refuse_unless_it_fits(self, sequence: Sequence) -> None:
+        name, asked = sequence.request_id, sequence.params.max_tokens
+        both = f"{sequence.num_prompt_tokens} prompt tokens and so many more"
+        if sequence.max_tokens_total > self.config.max_model_len:
+            raise RequestRefused(
+                name, "max_tokens", asked, f"{both} exceed max_model_len ({self.config.max_model_len})"
+            )
+        read = sequence.max_tokens_total - 1  # the last token is never read
+        needed = self.manager.blocks_needed(read, self.config.max_num_batched_tokens)
+        if needed > self.manager.num_blocks:
+            why = f"{both} need {needed} KV blocks, the cache has {self.manager.num_blocks}"
+            raise RequestRefused(name, "max_tokens", asked, why)
 
     def schedule(self) -> Schedule:
         """The next step; empty where nothing can run."""
@@ -138,7 +144,10 @@ class Scheduler:
         )
 
     def _make_room(self, sequence: Sequence, num_new: int, plan: Schedule) -> bool:
-        """Preempts the latest arrivals until the tokens fit; False: the sequence itself was the latest, or stands alone."""
+        """Preempts until the tokens fit, the last admitted first, of those that the step has not scheduled yet. False: the sequence itself
+        was the last of them, or stands alone. Under prefill_first prompts are scheduled before, so one that decodes can give way to a
+        later prompt.
+        """
         while not self.manager.allocate(sequence, num_new):
             victim = self._victim(plan)
             if victim is None or victim is sequence:
@@ -188,33 +197,36 @@ class Scheduler:
         sequence.status = SequenceStatus.RUNNING
         self.running.append(sequence)
         num_new = min(sequence.num_uncomputed_tokens, budget)
-        plan.scheduled.append(_part(sequence, num_new, 0, num_cached=sequence.num_computed_tokens))
+        plan.scheduled.append(_part(sequence, num_new, 0))
         return num_new
 
     def _schedule_exact(self, plan: Schedule, batch: int) -> None:
-        """All of a batch are prefilled, in steps of prompts only; then all decode together, none joins and none leaves early."""
-        budget = self.config.max_num_batched_tokens
-        if not self.running and len(self.waiting) >= batch:
-            self._refuse_unless_all_fit(batch)
-            while len(self.running) < batch:
-                if not self.manager.allocate(self.waiting[0], self.waiting[0].num_tokens):
-                    raise AssertionError("a batch that fits was not allocated")
-                self._start(self.waiting[0], 0, plan)
-            plan.scheduled.clear()
-        prefilling = [sequence for sequence in self.running if sequence.in_prefill]
-        if not prefilling and len(self.running) > budget:
-            raise ValueError(f"max_num_batched_tokens: {budget} is less than the batch of {len(self.running)}")
-        self._continue(prefilling or self.running, budget, plan)
+        """All of a batch are prefilled, in steps of prompts only; then all that have not ended decode, and none joins before all have.
 
-    def _refuse_unless_all_fit(self, batch: int) -> None:
+        A batch that doesn't fit fails, each of its sequences with the error.
+        """
+        if not self.running and len(self.waiting) >= batch:
+            self._start_batch(plan, batch)
+        prefilling = [sequence for sequence in self.running if sequence.in_prefill]
+        self._continue(prefilling or list(self.running), self.config.max_num_batched_tokens, plan)
+
+    def _start_batch(self, plan: Schedule, batch: int) -> None:
         chunk = self.config.max_num_batched_tokens
-        sequences = list(self.waiting)[:batch]
+        sequences = [self.waiting.popleft() for _ in range(batch)]
         needed = sum(self.manager.blocks_needed(sequence.max_tokens_total - 1, chunk) for sequence in sequences)
         if needed > self.manager.num_blocks:
-            for _ in sequences:
-                self.waiting.popleft()
-            why = f"the batch needs {needed} KV blocks, the cache has {self.manager.num_blocks}"
-            raise RequestRefused(sequences[0].request_id, "exact_batch", batch, why)
+            for sequence in sequences:
+                sequence.error = (
+                    f"exact_batch: {batch} need {needed} KV blocks, the cache has {self.manager.num_blocks}"
+                )
+                sequence.status = SequenceStatus.FINISHED
+            plan.failed += sequences
+            return
+        for sequence in sequences:
+            if not self.manager.allocate(sequence, chunk):
+                raise AssertionError("a batch that fits was not allocated")
+            sequence.status = SequenceStatus.RUNNING
+        self.running += sequences
 
     def finish(self, sequence: Sequence) -> None:
         """The sequence has ended, or is abandoned; its blocks go."""
@@ -231,6 +243,6 @@ def _slots_of(sequence: Sequence) -> int:
     return 1 if sequence.forked or sequence.index else sequence.params.n
 
 
-def _part(sequence: Sequence, num_new: int, draft: int, num_cached: int = 0) -> Scheduled:
+def _part(sequence: Sequence, num_new: int, draft: int) -> Scheduled:
     num_draft = max(0, num_new - sequence.num_uncomputed_tokens) if draft else 0
-    return Scheduled(sequence, num_new, sequence.num_computed_tokens, num_draft, sequence.in_prefill, num_cached)
+    return Scheduled(sequence, num_new, sequence.num_computed_tokens, num_draft, sequence.in_prefill)

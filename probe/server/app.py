@@ -56,7 +56,7 @@ class Generation:
         self.usage = Usage()
 
     async def admit(self) -> None:
-        """Hands the prompts to the engine; its refusal of one ends all."""
+        """Hands the prompts to the engine; its refusal of one ends all, and is raised as ServerError."""
         here = asyncio.get_running_loop()
 
         def deliver(one: RequestOutput) -> None:
@@ -65,6 +65,9 @@ class Generation:
         try:
             for request_id, prompt in zip(self._ids, self._asked.prompts, strict=True):
                 await asyncio.wrap_future(self._loop.submit(request_id, prompt, self._asked.params, deliver))
+        except RequestRefused as refused:
+            self.abort()
+            raise self._asked.refused(refused) from refused
         except (ProbeError, ServerError):
             self.abort()
             raise
@@ -81,7 +84,7 @@ class Generation:
                 continue
             if one.finish_reason == "error":
                 self.abort()
-                raise ServerError(f"request {one.request_id}: {one.error}", status=500)
+                raise ServerError(one.error or "the engine ended the request", status=500)
             self.usage.add(one)
             piece = choice.add(one)
             self._end_stopped(one.request_id)
@@ -204,7 +207,6 @@ def _add_error_handlers(app: FastAPI) -> None:
         return handle
 
     app.add_exception_handler(ServerError, said(lambda error: error))
-    app.add_exception_handler(RequestRefused, said(lambda error: ServerError(str(error), error.field)))
     app.add_exception_handler(RequestValidationError, said(_first_finding))
     app.add_exception_handler(HTTPException, said(lambda error: ServerError(error.detail, status=error.status_code)))
 

@@ -43,7 +43,8 @@ class ServerMetrics:
         self._cached = self._counter("prompt_tokens_cached", "Prompt tokens that were cached.")
         self._generated = self._counter("generation_tokens", "Generation tokens processed.")
         self._flops = self._counter("estimated_flops_per_gpu", "Estimated floating point operations.")
-        self._bytes = self._counter("estimated_read_bytes_per_gpu", "Estimated bytes moved.")
+        self._read = self._counter("estimated_read_bytes_per_gpu", "Estimated bytes read from memory.")
+        self._written = self._counter("estimated_write_bytes_per_gpu", "Estimated bytes written to memory.")
         self._drafts = self._counter("spec_decode_num_drafts", "Verify steps with a draft.")
         self._drafted = self._counter("spec_decode_num_draft_tokens", "Drafted tokens.")
         self._accepted = self._counter("spec_decode_num_accepted_tokens", "Drafted tokens that were kept.")
@@ -98,7 +99,9 @@ class ServerMetrics:
         self._usage.set(held / record.kv_blocks_total)
         self._preempted.inc(len(record.preempted))
         self._flops.inc(record.estimated_flops)
-        self._bytes.inc(record.estimated_bytes)
+        written = record.estimated_write_bytes or 0
+        self._read.inc(record.estimated_bytes - written)
+        self._written.inc(written)
         self._iteration.observe(sum(part.num_new_tokens for part in record.requests))
         for part in record.requests:
             times = self._times.get(part.request_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from probe.engine.errors import RequestRefused
 from probe.engine.interfaces import SamplingParams
 from probe.server.errors import ServerError
 from probe.server.schemas import ChatRequest, CompletionRequest
@@ -24,6 +25,7 @@ class Asked:
         stop: texts that end an output.
         stream, include_usage, usage_on_every_chunk: how the answer is sent.
         token_ids: ids are a part of the answer.
+        limit_field: what the body calls the engine's max_tokens.
     """
 
     prompts: list[list[int]]
@@ -33,6 +35,12 @@ class Asked:
     include_usage: bool
     usage_on_every_chunk: bool
     token_ids: bool
+    limit_field: str = "max_tokens"
+
+    def refused(self, by_engine: RequestRefused) -> ServerError:
+        """The engine's refusal, with the body's own name of the field."""
+        name = self.limit_field if by_engine.field == "max_tokens" else by_engine.field
+        return ServerError(f"{name} = {by_engine.value!r}: {by_engine.why}", name)
 
 
 def asked_completion(body: CompletionRequest, text: Text | None, vocabulary: int) -> Asked:
@@ -90,6 +98,7 @@ def _asked(
         bool(options and options.include_usage),
         bool(options and options.continuous_usage_stats),
         text is None or bool(body.return_token_ids),
+        field,
     )
 
 

@@ -54,6 +54,7 @@ class Lab:
                 attention_backend("auto", self.dtype, self.device, mla=wanted[0].mla is not None),
                 dtype=self.dtype,
                 device=self.device,
+                max_model_len=max(2 * self.size.long, 1 << 13),
             )
         return self._models[wanted]
 
@@ -90,7 +91,7 @@ class Lab:
         sampler: Sampler | None = None,
     ) -> Engine:
         """An engine whose cache has room for `slots` tokens."""
-        scheduler = SchedulerConfig(max_num_batched_tokens=budget, max_model_len=max(slots, 1 << 13))
+        scheduler = SchedulerConfig(max_num_batched_tokens=budget, max_model_len=len(model.rope.cos))
         config = EngineConfig(
             block_size, num_blocks=slots // block_size, enable_prefix_caching=caching, scheduler=scheduler
         )

@@ -127,6 +127,7 @@ class BlockManager:
         sequence.num_registered_blocks = computed // self.block_size
         if sequence.num_cached_tokens is None:
             sequence.num_cached_tokens = computed
+        sequence.unrecorded_hit = computed
         self.holders[sequence.key] = sequence
 
     def _grow(self, sequence: Sequence, group: int, count: int) -> None:

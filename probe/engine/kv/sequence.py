@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from enum import Enum, auto
 
 from probe.engine.interfaces import Draft, FinishReason, SamplingParams
-
-_arrival = itertools.count()
 
 
 class SequenceStatus(Enum):
@@ -27,6 +24,7 @@ class Sequence:
         num_computed_tokens: leading tokens whose keys and values are in the cache.
         block_tables: one list a KV group; NULL_BLOCK where a window has passed.
         num_cached_tokens: prompt tokens found in the cache at first admission; None before it.
+        unrecorded_hit: tokens found in the cache at its latest admission, until a step's record has said so; then None.
         num_registered_blocks: leading blocks already offered to the prefix cache.
         max_computed_tokens: the most ever computed; what lies below and is computed again is rework.
     """
@@ -41,6 +39,7 @@ class Sequence:
         self.num_computed_tokens = 0
         self.max_computed_tokens = 0
         self.num_cached_tokens: int | None = None
+        self.unrecorded_hit: int | None = None
         self.block_tables: list[list[int]] = []
         self.block_hashes: list[bytes] = []
         self.num_registered_blocks = 0
@@ -48,7 +47,6 @@ class Sequence:
         self.status = SequenceStatus.WAITING
         self.finish_reason: FinishReason | None = None
         self.error: str | None = None
-        self.arrival = next(_arrival)
         self.forked = False
 
     @property
@@ -71,12 +69,6 @@ class Sequence:
     @property
     def in_prefill(self) -> bool:
         return self.num_computed_tokens < self.num_prompt_tokens or self.num_uncomputed_tokens > 1
-
-    @property
-    def block_table(self) -> list[int]:
-        """The table of the only KV group of models without mixed windows."""
-        (table,) = self.block_tables
-        return table
 
     @property
     def max_tokens_total(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -25,10 +24,7 @@ class LinearBackend(ABC):
         in_features, out_features: sizes of the matrix.
         weight_bytes: bytes that one call reads, scales and zero points included.
         dtype: of what goes in and comes out.
-        behaviour_changing: True where the stored weight isn't the given one, so that the model's outputs differ.
     """
-
-    behaviour_changing: ClassVar[bool] = False
 
     def __init__(self, weight: Tensor, bias: Tensor | None, name: str) -> None:
         if weight.dim() != 2:

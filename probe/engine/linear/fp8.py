@@ -24,8 +24,6 @@ def require_fp8(device: torch.device, name: str = "fp8") -> None:
 class Fp8Linear(LinearBackend):
     """e4m3 weights by output row and e4m3 tokens by token (dynamic); sums in fp32."""
 
-    behaviour_changing = True
-
     def __init__(self, weight: Tensor, bias: Tensor | None = None, name: str = "") -> None:
         super().__init__(weight, bias, name)
         require_fp8(weight.device, name)

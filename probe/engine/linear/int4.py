@@ -19,8 +19,6 @@ class Int4Linear(LinearBackend):
     Needs out_features divisible by 16 and in_features divisible by the group size; otherwise LinearError.
     """
 
-    behaviour_changing = True
-
     def __init__(self, weight: Tensor, bias: Tensor | None = None, name: str = "", group_size: int = 32) -> None:
         super().__init__(weight, bias, name)
         self.group_size = group_size

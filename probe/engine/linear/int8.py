@@ -14,8 +14,6 @@ LARGEST = 127.0
 class Int8Linear(LinearBackend):
     """Weight-only int8, symmetric by row: code = round(w / s), s = max |w| of the row / 127."""
 
-    behaviour_changing = True
-
     def __init__(self, weight: Tensor, bias: Tensor | None = None, name: str = "") -> None:
         super().__init__(weight, bias, name)
         scaled, scale = symmetric_rows(weight, LARGEST)

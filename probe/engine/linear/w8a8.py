@@ -16,8 +16,6 @@ MULTIPLE = 8  # and matrices whose sides don't divide by it
 class W8A8Linear(LinearBackend):
     """int8 weights by row, int8 tokens by token (dynamic), int32 sums: y = (q_x @ q_w.T) * s_x * s_w."""
 
-    behaviour_changing = True
-
     def __init__(self, weight: Tensor, bias: Tensor | None = None, name: str = "") -> None:
         super().__init__(weight, bias, name)
         if weight.device.type == "cuda" and (self.in_features % MULTIPLE or self.out_features % MULTIPLE):

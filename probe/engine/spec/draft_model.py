@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata
-from probe.engine.interfaces import Draft
+from probe.engine.estimate import Part, StepEstimator
+from probe.engine.interfaces import Draft, Work
 from probe.engine.kv.block_manager import BlockManager
 from probe.engine.kv.cache import LayerCache
 from probe.engine.kv.sequence import Sequence
@@ -21,9 +22,9 @@ from probe.engine.spec.sampler import probabilities
 class DraftModelProposer:
     """Keeps a shadow of each sequence in the draft model's cache; rejected tokens are rolled back, new ones caught up with.
 
-    A sequence for which the draft's cache has no room gets no draft in that step.
+    A sequence for which the draft's cache has no room or its rope table no position gets no draft in that step.
 
-    Attributes: k: tokens drafted; may be changed between steps, 0 drafts nothing.
+    Attributes: k: tokens drafted; may be changed between steps, 0 drafts nothing; work: of its forward passes in the last call.
     """
 
     def __init__(self, model: Model, k: int, num_blocks: int, block_size: int = 16, seed: int = 0) -> None:
@@ -37,9 +38,12 @@ class DraftModelProposer:
             LayerCache.allocate(model.config.attention_spec(layer), num_blocks, block_size, model.dtype, model.device)
             for layer in model.groups[0].layers
         ]
+        row_bytes = model.config.attention_spec(0).bytes_per_token(model.dtype.itemsize)
+        self._estimator, self.work = StepEstimator(model, row_bytes), Work()
         self._shadows: dict[tuple[str, int], Sequence] = {}
 
     def propose(self, sequences: Seq[Sequence]) -> list[Draft]:
+        self.work = Work()
         self._forget_missing({sequence.key for sequence in sequences})
         shadows = [self._caught_up(sequence) for sequence in sequences]
         drawn: dict[tuple[str, int], list[Tensor]] = {shadow.key: [] for shadow in shadows}
@@ -93,6 +97,8 @@ class DraftModelProposer:
         return shadow.num_output_tokens < shadow.params.max_tokens - 1
 
     def _has_room(self, shadow: Sequence) -> bool:
+        if shadow.num_tokens > len(self._model.rope.cos):
+            return False
         return self._manager.allocate(shadow, shadow.num_uncomputed_tokens)
 
     def _forward(self, shadows: list[Sequence]) -> Tensor:
@@ -113,6 +119,8 @@ class DraftModelProposer:
         tokens = [token for shadow in shadows for token in shadow.token_ids[shadow.num_computed_tokens :]]
         last = torch.tensor(num_new, device=device).cumsum(0) - 1
         logits = self._model.forward(torch.tensor(tokens, device=device), batch, self._caches, last)
+        parts = [Part(new, past, rows=1) for new, past in zip(num_new, num_past, strict=True)]
+        self.work += self._estimator.work(parts, self._model.experts_touched())
         for shadow in shadows:
             shadow.num_computed_tokens = shadow.num_tokens
         return logits

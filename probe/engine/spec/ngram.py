@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Seq
 
-from probe.engine.interfaces import Draft
+from probe.engine.interfaces import Draft, Work
 from probe.engine.kv.sequence import Sequence
 
 
@@ -15,6 +15,8 @@ class NgramProposer:
         k: tokens proposed at most; may be changed between steps, 0 proposes nothing.
         min_n, max_n: lengths of the pattern.
     """
+
+    work = Work()
 
     def __init__(self, k: int = 4, min_n: int = 1, max_n: int = 3) -> None:
         if k < 0:

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from probe.engine.interfaces import Draft, SamplingParams
 from probe.engine.kv.sequence import Sequence
-from probe.engine.spec.acceptance import AcceptanceStats
 from probe.engine.spec.rejection import one_hot, verify
 
 
@@ -41,12 +40,11 @@ class SpeculativeSampler:
     Randomness is a function of (seed, request, output index, length so far): batch, preemption and order of steps don't
     change what a request gets.
 
-    Attributes: seed: of requests without their own; stats: acceptance so far.
+    Attributes: seed: of requests without their own.
     """
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
-        self.stats = AcceptanceStats()
 
     def __call__(self, logits: Tensor, sequence: Sequence, draft: Draft | None) -> list[int]:
         """`logits` [k + 1, V], for the last token and the k drafted ones; 1 to k + 1 tokens.
@@ -63,7 +61,6 @@ class SpeculativeSampler:
         uniforms = torch.tensor([self.uniforms(sequence, len(drafted) + 1)], dtype=torch.float64, device=logits.device)
         verified = verify(p, q, tokens, uniforms)
         kept = int(verified.num_accepted[0])
-        self.stats.observe(len(drafted), kept)
         return [int(token) for token in verified.token_ids[0, : kept + 1]]
 
     def uniforms(self, sequence: Sequence, count: int) -> list[float]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence as Seq
 
 from torch import Tensor
 
-from probe.engine.interfaces import Draft, Sampler
+from probe.engine.interfaces import Draft, Sampler, Work
 from probe.engine.kv.sequence import Sequence
 
 
@@ -17,6 +17,8 @@ class RandomProposer:
 
     Attributes: k: tokens proposed; may be changed between steps. vocabulary: ids are below it.
     """
+
+    work = Work()
 
     def __init__(self, k: int, vocabulary: int, seed: int = 0) -> None:
         if k < 0:

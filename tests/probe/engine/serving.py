@@ -12,6 +12,7 @@ from tests.probe.engine.models.peers import ours
 from tests.probe.engine.models.small import SMALL
 
 GREEDY = SamplingParams(max_tokens=8, temperature=0.0, ignore_eos=True)
+SHORT = SchedulerConfig(max_model_len=256)
 _models: dict[str, Any] = {}
 
 

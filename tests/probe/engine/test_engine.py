@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ pytest.importorskip("transformers", reason="the small models come with the extra
 
 from probe.engine.engine import Engine  # noqa: E402
 from probe.engine.errors import ProbeError, RequestRefused  # noqa: E402
-from probe.engine.interfaces import Draft, SamplingParams  # noqa: E402
+from probe.engine.interfaces import Draft, SamplingParams, Work  # noqa: E402
 from probe.engine.kv.sequence import Sequence  # noqa: E402
 from probe.engine.options import EngineConfig  # noqa: E402
-from tests.probe.engine.serving import GREEDY, engine, prompt, run, steps  # noqa: E402
+from tests.probe.engine.serving import GREEDY, SHORT, engine, prompt, run, steps  # noqa: E402
 
 
 def test_the_step_is_one_short_function() -> None:
@@ -29,7 +30,7 @@ def test_the_step_is_one_short_function() -> None:
         ([1, 256], "b", "prompt_token_ids = 256: not in 0..255"),
         ([-1], "b", "prompt_token_ids = -1"),
         ([], "b", "the prompt is empty"),
-        ([1] * 250, "b", "num_tokens = 258: prompt and max_tokens exceed max_model_len"),
+        ([1] * 250, "b", "max_tokens = 8: 250 prompt tokens and so many more exceed max_model_len"),
         ([1], "a", "request_id = 'a': is in use"),
     ],
 )
@@ -95,6 +96,18 @@ def test_out_of_memory_ends_the_largest_request_and_the_others_go_on(
     assert [t for o in outputs if o.request_id == "a" for t in o.new_token_ids] == alone
 
 
+def test_an_exact_batch_that_does_not_fit_ends_each_request_with_the_error_and_frees_its_id() -> None:
+    one = engine(blocks=40, exact_batch=2)
+    for name in "ab":
+        one.add_request(prompt(1, 100), GREEDY, name)
+    ended = [(output.request_id, output.finish_reason, output.error) for output in one.step().outputs]
+    why = "exact_batch: 2 need 54 KV blocks, the cache has 40"
+    assert ended == [("a", "error", why), ("b", "error", why)]
+    assert not one.has_unfinished
+    tokens = run(one, {"a": prompt(1, 9), "b": prompt(2, 9)})
+    assert tokens == run(engine(), {"a": prompt(1, 9), "b": prompt(2, 9)})
+
+
 def _raise(error: Exception) -> None:
     raise error
 
@@ -109,17 +122,25 @@ def test_another_error_of_the_model_is_not_swallowed(monkeypatch: pytest.MonkeyP
 
 def test_a_cpu_must_be_told_its_cache() -> None:
     with pytest.raises(ProbeError, match="kv_cache_bytes"):
-        Engine(engine().runner.model, EngineConfig())
+        Engine(engine().runner.model, EngineConfig(scheduler=SHORT))
+
+
+def test_a_context_longer_than_the_models_positions_is_refused_with_the_engine() -> None:
+    """The small models have 512 positions, and a scheduler that is told nothing serves 8,192 tokens."""
+    with pytest.raises(ProbeError, match="max_model_len: 8192 exceeds the 512 positions"):
+        Engine(engine().runner.model, EngineConfig(num_blocks=8))
 
 
 def test_a_budget_of_bytes_becomes_blocks() -> None:
     """A block of 4 tokens: 2 layers of 2 kv heads of 8, keys and values, fp32: 1,024 bytes."""
-    one = Engine(engine().runner.model, EngineConfig(block_size=4, kv_cache_bytes=10_300))
+    one = Engine(engine().runner.model, EngineConfig(block_size=4, kv_cache_bytes=10_300, scheduler=SHORT))
     assert one.manager.num_blocks == 10
 
 
 class Parrot:
     """Proposes what it was told, as a draft model that is sometimes right would."""
+
+    work = Work()
 
     def __init__(self, tokens: list[int]) -> None:
         self.tokens, self.ended = tokens, []  # type: ignore[var-annotated]
@@ -148,6 +169,18 @@ def test_drafts_right_or_wrong_leave_greedy_output_alone(wrong_from: int) -> Non
         assert accepted == 5
     if wrong_from == 0:
         assert accepted == 0
+
+
+def test_drafts_behind_the_end_of_a_request_are_not_accepted() -> None:
+    right = run(engine(), {"a": prompt(1, 9)})["a"]
+    one = engine()
+    one.proposer = Parrot(right)  # type: ignore[assignment]
+    assert right[2] not in right[:2]
+    one.add_request(prompt(1, 9), replace(GREEDY, stop_token_ids=(right[2],)), "a")
+    [record] = steps(one)[1][1:]
+    part = record.requests[0]
+    # Of three right drafts the second ends the request.
+    assert (part.num_draft_tokens, part.num_accepted_tokens, part.num_output_tokens) == (3, 2, 2)
 
 
 def test_what_was_held_for_refused_drafts_is_given_back_after_the_step() -> None:

@@ -18,10 +18,9 @@ from probe.engine.kv.block_manager import BlockManager  # noqa: E402
 from probe.engine.kv.free_list import FreeList  # noqa: E402
 from probe.engine.kv.prefix_cache import PrefixCache  # noqa: E402
 from probe.engine.options import EngineConfig  # noqa: E402
-from probe.engine.scheduler import SchedulerConfig  # noqa: E402
 from tests.probe.engine.models.peers import ours, reference_logits, theirs  # noqa: E402
 from tests.probe.engine.models.small import SMALL  # noqa: E402
-from tests.probe.engine.serving import GREEDY, engine, prompt, run, steps  # noqa: E402
+from tests.probe.engine.serving import GREEDY, SHORT, engine, prompt, run, steps  # noqa: E402
 
 REQUESTS = {"a": prompt(1, 21), "b": prompt(2, 30), "c": prompt(3, 9)}
 KINDS = ["llama", "mistral", "gpt_oss", "deepseek_v3"]  # grouped, windowed, alternating with sinks, latent
@@ -85,7 +84,7 @@ def test_preempted_equals_not(name: str, alone: dict[str, dict[str, list[int]]])
 @pytest.mark.parametrize("name", KINDS)
 def test_paged_equals_dense(name: str, alone: dict[str, dict[str, list[int]]]) -> None:
     model = ours(SMALL[name], backend=DenseAttention())
-    one = Engine(model, EngineConfig(block_size=4, num_blocks=128, scheduler=SchedulerConfig(max_model_len=256)))
+    one = Engine(model, EngineConfig(block_size=4, num_blocks=128, scheduler=SHORT))
     assert run(one, REQUESTS) == alone[name]
 
 

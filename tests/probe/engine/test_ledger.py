@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 pytest.importorskip("transformers", reason="the small models come with the extra `probe-test`")
 
-from probe.engine.attention.quantised import QuantisedAttention  # noqa: E402
-from probe.engine.attention.torch_paged import TorchPagedAttention  # noqa: E402
 from probe.engine.engine import Engine  # noqa: E402
-from probe.engine.estimate import StepEstimator, _pairs  # noqa: E402
-from probe.engine.fpm import to_fpm  # noqa: E402
-from probe.engine.interfaces import RequestStep, StepRecord  # noqa: E402
+from probe.engine.fpm import queued_sums, to_fpm  # noqa: E402
+from probe.engine.interfaces import PhaseSums, StepRecord  # noqa: E402
+from probe.engine.kv.sequence import Sequence  # noqa: E402
 from probe.engine.ledger import LedgerWriter, read_ledger, read_run  # noqa: E402
-from probe.engine.models.shapes import weight_shapes  # noqa: E402
-from probe.engine.options import EngineConfig  # noqa: E402
-from tests.probe.engine.models.peers import ours  # noqa: E402
-from tests.probe.engine.models.small import SMALL  # noqa: E402
+from probe.engine.runner import ModelInput  # noqa: E402
 from tests.probe.engine.serving import GREEDY, engine, prompt, steps  # noqa: E402
 
 
@@ -51,6 +46,14 @@ def test_a_request_appears_in_every_step_it_took_and_its_tokens_sum_up(records: 
         mine = [r for record in records for r in record.requests if r.request_id == request_id]
         assert sum(r.num_output_tokens for r in mine) == 8
         assert sum(r.num_new_tokens for r in mine) == prompt_length + 7  # the last output token is never computed
+
+
+def test_who_runs_and_who_waits_is_said_as_it_is_after_the_step() -> None:
+    """One place, two requests: the step that ends the first leaves nobody running; the second joins in the next."""
+    one = engine(max_num_seqs=1)
+    for name in "ab":
+        one.add_request(prompt(1, 5), replace(GREEDY, max_tokens=2), name)
+    assert [(record.num_running, record.num_waiting) for record in steps(one)[1]] == [(1, 1), (0, 1), (1, 0), (0, 0)]
 
 
 def test_times_are_ordered_and_the_model_is_a_part_of_the_step(records: list[StepRecord]) -> None:
@@ -88,6 +91,57 @@ def test_the_step_that_admits_a_request_names_its_prompts_full_blocks() -> None:
     assert {*named["a"][1:], *named["b"][1:]} == {()}
 
 
+def without_memory_once(one: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next pass of the model finds no memory."""
+    forward, failing = one.runner.run, [torch.OutOfMemoryError("gone")]
+
+    def run(given: ModelInput) -> torch.Tensor:
+        if failing:
+            raise failing.pop()
+        return forward(given)
+
+    monkeypatch.setattr(one.runner, "run", run)
+
+
+def test_a_hit_found_by_a_step_that_ran_out_of_memory_stands_in_the_next_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = engine()
+    one.add_request(prompt(1, 18), GREEDY, "before")
+    steps(one)
+    without_memory_once(one, monkeypatch)
+    one.add_request(prompt(1, 18), GREEDY, "hit")
+    one.add_request(prompt(7, 40), GREEDY, "big")
+    parts = [part for record in steps(one)[1] for part in record.requests]
+    assert {part.request_id for part in parts} == {"hit"}
+    assert (parts[0].num_past_tokens, parts[0].num_cached_tokens, len(parts[0].prefix_blocks)) == (16, 16, 4)
+    assert {(part.num_cached_tokens, part.prefix_blocks) for part in parts[1:]} == {(0, ())}
+
+
+def test_a_preemption_by_a_step_that_ran_out_of_memory_stands_in_the_next_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Prompts of 7, 8 and 2 tokens fill 5 blocks of 4: b's ninth token takes c's."""
+    one = engine(blocks=5, caching=False)
+    for name, length in (("a", 7), ("b", 8), ("c", 2)):
+        one.add_request(prompt(length, length), GREEDY, name)
+    one.step()
+    without_memory_once(one, monkeypatch)
+    failed = one.step()
+    assert ([output.finish_reason for output in failed.outputs], failed.record) == (["error"], None)
+    record = one.step().record
+    assert record
+    assert record.preempted == ("c",)
+
+
+def test_an_exact_batch_records_what_it_found_in_the_cache() -> None:
+    one = engine(exact_batch=1)
+    for name in "ab":
+        one.add_request(prompt(1, 18), GREEDY, name)
+    cached = [(part.request_id, part.num_cached_tokens) for record in steps(one)[1] for part in record.requests]
+    assert [pair for pair in cached if pair[1]] == [("b", 16)]
+
+
 def test_without_prefix_caching_no_block_is_named(records: list[StepRecord]) -> None:
     assert {part.prefix_blocks for record in records for part in record.requests} == {()}
 
@@ -120,6 +174,16 @@ def test_a_ledger_file_gives_back_what_was_written(tmp_path: Path, records: list
     assert read_run(path) == {"version": 1, "model": "llama", "block_size": 4}
 
 
+def test_a_ledger_that_does_not_tell_written_bytes_apart_is_read(tmp_path: Path, records: list[StepRecord]) -> None:
+    path = tmp_path / "steps.arrow"
+    with LedgerWriter(path, {}) as ledger:
+        ledger(records[0])
+    table = pa.ipc.open_stream(path.read_bytes()).read_all().drop_columns(["estimated_write_bytes"])
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    assert list(read_ledger(path)) == [replace(records[0], estimated_write_bytes=None)]
+
+
 def test_a_run_that_is_killed_leaves_all_but_its_last_second(tmp_path: Path, records: list[StepRecord]) -> None:
     starts = [0, 600_000_000, 1_200_000_000, 1_300_000_000]
     timed = [replace(records[0], start_ns=start, duration_ns=1) for start in starts]
@@ -128,10 +192,6 @@ def test_a_run_that_is_killed_leaves_all_but_its_last_second(tmp_path: Path, rec
         ledger(record)
     assert list(read_ledger(tmp_path / "steps.arrow")) == timed[:3]
     ledger.close()
-
-
-def request(new: int, past: int, kind: str = "prefill", length: int = 0) -> RequestStep:
-    return RequestStep("r", kind, new, past, 1, 0, 0, 0, 0, 1.0, length)  # type: ignore[arg-type]
 
 
 def test_forward_pass_metrics_by_hand(records: list[StepRecord]) -> None:
@@ -151,66 +211,17 @@ def test_forward_pass_metrics_by_hand(records: list[StepRecord]) -> None:
     assert (third["sum_decode_kv_tokens"], third["var_decode_kv_tokens"]) == (24, 4.0)  # 10 and 14
 
 
-def test_pairs_of_tokens_that_see_each_other() -> None:
-    assert _pairs(new=3, past=2, window=None) == 3 + 4 + 5
-    assert _pairs(new=3, past=2, window=4) == 3 + 4 + 4
-    assert _pairs(new=2, past=9, window=4) == 4 + 4
-
-
-def test_bytes_and_flops_of_a_decode_step_by_hand() -> None:
-    """Llama with 2 layers, hidden 64, 8 heads and 2 kv heads of 8, 96 wide, 256 tokens, fp32."""
-    model = engine().runner.model
-    kv_row = 2 * 2 * 8 * 4
-    estimator = StepEstimator(model, kv_row)
-    layer = 64 * 64 + 2 * 64 * 16 + 64 * 64 + 3 * 64 * 96  # q, k and v, o, gate up down
-    dense = 2 * layer + 64 * 256  # and the head; the embedding is not streamed
-    assert estimator.bytes((request(1, 9, "decode"),), None) == dense * 4 + 2 * kv_row * (10 + 1)
-    norms = 2 * 2 * 64 + 64
-    pairs = 10
-    flops = 2 * (2 * layer + norms) + 2 * 64 * 256 + 2 * (2 * 8 * (8 + 8)) * pairs
-    assert estimator.flops((request(1, 9, "decode"),)) == flops
-
-
-def test_a_step_that_draws_nothing_reads_no_head() -> None:
-    """A prompt of 9 in steps of 6: the first draws nothing."""
-    one = engine(caching=False, max_num_batched_tokens=6)
-    one.add_request(prompt(1, 9), GREEDY, "a")
-    first, second = (one.step().record for _ in range(2))
-    assert first
-    assert second
-    kv_row, dense = 2 * 2 * 8 * 4, one.runner.model.dense_bytes
-    assert first.estimated_bytes == dense - 64 * 256 * 4 + 2 * kv_row * (6 + 6)
-    assert second.estimated_bytes == dense + 2 * kv_row * (9 + 3)
-
-
-@pytest.mark.parametrize(("name", "kv_dtype"), [("llama", "int8"), ("llama", "fp8"), ("deepseek_v3", "int8")])
-def test_an_eight_bit_cache_is_read_with_its_scales(name: str, kv_dtype: str) -> None:
-    """A byte a number and an fp16 scale a row: keys and values of two heads of 8, or the latent's 24 and 8."""
-    model = ours(SMALL[name], backend=QuantisedAttention(TorchPagedAttention()))
-    one = Engine(model, EngineConfig(block_size=4, num_blocks=8, kv_cache_dtype=kv_dtype))
-    one.add_request(prompt(1, 1), GREEDY, "a")
-    record = one.step().record
-    assert record
-    row = 2 * 2 * (8 + 2) if name == "llama" else 24 + 8 + 2
-    experts = round((record.experts_touched or 0) * model.expert_bytes)
-    assert record.estimated_bytes == model.dense_bytes + experts + 2 * row * 2
-
-
-@pytest.mark.parametrize("name", ["llama", "deepseek_v2 lite", "deepseek_v3"])
-def test_dense_bytes_are_those_of_all_matrices_but_routed_experts(name: str) -> None:
-    """The latent's up-projections too, which no linear backend holds."""
-    model = engine(name).runner.model
-    shapes = {key: shape for key, shape in weight_shapes(model.config).items() if len(shape) == 2}
-    dense = [math.prod(shape) for key, shape in shapes.items() if "embed_tokens" not in key and ".experts." not in key]
-    assert model.dense_bytes == 4 * sum(dense)
-
-
-def test_of_experts_only_the_touched_are_counted() -> None:
-    one = engine("mixtral")
-    one.add_request(prompt(1, 1), GREEDY, "a")
-    record = one.step().record
-    assert record
-    assert record.experts_touched == 2.0  # one token, two experts
-    model = one.runner.model
-    assert model.expert_bytes == 3 * 64 * 96 * 4
-    assert record.estimated_bytes == model.dense_bytes + 2 * 2 * model.expert_bytes + 2 * (2 * 2 * 8 * 4) * 2
+def test_of_the_queue_who_was_preempted_counts_as_decoding_with_prompt_and_output() -> None:
+    fresh = [Sequence("a", [1] * 9), Sequence("b", [1] * 5)]
+    preempted = [Sequence("c", [1] * 6), Sequence("d", [1] * 6)]
+    for sequence, output in zip(preempted, (2, 4), strict=True):
+        sequence.token_ids += [7] * output
+    assert queued_sums([*preempted, *fresh]) == PhaseSums(
+        num_prefill_requests=2,
+        sum_prefill_tokens=14,
+        var_prefill_length=4.0,
+        sum_prefill_kv_tokens=0,
+        num_decode_requests=2,
+        sum_decode_kv_tokens=8 + 10,
+        var_decode_kv_tokens=1.0,
+    )

@@ -97,6 +97,18 @@ def test_the_latest_is_preempted_and_comes_back_first() -> None:
     assert [sequence.request_id for sequence in one.waiting] == ["b", "c"]
 
 
+def test_under_prefill_first_a_decode_gives_way_to_a_later_prompt_that_the_step_has_scheduled() -> None:
+    one = scheduler(blocks=5, max_num_batched_tokens=5, policy="prefill_first")
+    first = add(one, "a", 8)
+    assert [step(one), step(one)] == [[("a", 5, 0)], [("a", 3, 5)]]
+    add(one, "b", 12)
+    assert [step(one), step(one)] == [[("b", 5, 0)], [("b", 5, 5)]]
+    # a needs a third block for its ninth token: b, the later one, has its part of this step already.
+    plan = one.schedule()
+    assert [(part.sequence.request_id, part.num_new) for part in plan.scheduled] == [("b", 2)]
+    assert plan.preempted == [first]
+
+
 def test_a_step_that_preempts_admits_nobody() -> None:
     """Layers of a window take a chunk's blocks only, so what was just pushed out would fit again, to be pushed out again."""
     one = Scheduler(SchedulerConfig(max_num_batched_tokens=4, max_model_len=200), BlockManager(3, 4, (4,)))
@@ -116,7 +128,7 @@ def test_what_a_preempted_request_finds_of_its_own_is_no_hit_of_its_prompt() -> 
     moved(one, one.schedule())
     one.finish(first)
     [part] = one.schedule().scheduled
-    assert (part.sequence, part.num_cached, second.num_cached_tokens) == (second, 8, 0)
+    assert (part.sequence, second.unrecorded_hit, second.num_cached_tokens) == (second, 8, 0)
 
 
 def test_alone_in_a_cache_that_is_too_small_a_sequence_fails_instead_of_waiting_forever() -> None:
@@ -152,20 +164,49 @@ def test_an_exact_batch_waits_until_it_is_full_then_prefills_all_then_decodes_al
     assert [sequence.request_id for sequence in one.waiting] == ["c"]
 
 
-def test_an_exact_batch_that_does_not_fit_is_refused() -> None:
+def test_of_an_exact_batch_who_ends_leaves_and_none_joins_before_all_have() -> None:
+    one = scheduler(exact_batch=2)
+    first = add(one, "a", 8)
+    for name in "bcd":
+        add(one, name, 8)
+    step(one)
+    one.finish(first)
+    assert step(one) == [("b", 1, 8)]
+
+
+def test_an_exact_batch_that_does_not_fit_fails_whole_and_the_next_one_runs() -> None:
     one = scheduler(blocks=6, exact_batch=2)
-    add(one, "a", 8)
-    add(one, "b", 8)
-    with pytest.raises(RequestRefused, match="the batch needs 8 KV blocks, the cache has 6"):
-        one.schedule()
+    refused = [add(one, "a", 8), add(one, "b", 8)]
+    add(one, "c", 4)
+    add(one, "d", 4)
+    plan = one.schedule()
+    assert (plan.failed, plan.scheduled) == (refused, [])
+    assert {sequence.error for sequence in refused} == {"exact_batch: 2 need 8 KV blocks, the cache has 6"}
+    assert step(one) == [("c", 4, 0), ("d", 4, 0)]
+
+
+def test_an_exact_batch_of_windowed_layers_starts_in_the_blocks_of_a_chunk_each() -> None:
+    """A window of 4 and chunks of 4 hold at most 3 blocks of 4 a sequence; two whole prompts of 20 would take 10."""
+    config = SchedulerConfig(max_num_batched_tokens=4, max_model_len=200, exact_batch=2)
+    one = Scheduler(config, BlockManager(6, 4, (4,)))
+    add(one, "a", 20)
+    add(one, "b", 20)
+    taken = [step(one) for _ in range(11)]
+    assert taken[:10] == [[("a", 4, past)] for past in range(0, 20, 4)] + [[("b", 4, past)] for past in range(0, 20, 4)]
+    assert taken[10] == [("a", 1, 20), ("b", 1, 20)]
+
+
+def test_an_exact_batch_that_could_not_decode_at_once_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"exact_batch: 3 exceeds max_num_batched_tokens \(2\)"):
+        SchedulerConfig(max_num_batched_tokens=2, exact_batch=3)
 
 
 @pytest.mark.parametrize(
     ("length", "max_tokens", "words"),
     [
         (0, 1, "prompt_token_ids = .*empty"),
-        (190, 11, "num_tokens = 201: prompt and max_tokens exceed max_model_len"),
-        (90, 12, "num_tokens = 102: needs 26 KV blocks, the cache has 25"),
+        (190, 11, "max_tokens = 11: 190 prompt tokens and so many more exceed max_model_len"),
+        (90, 12, "max_tokens = 12: 90 prompt tokens and so many more need 26 KV blocks, the cache has 25"),
     ],
 )
 def test_what_can_never_run_is_refused_at_admission(length: int, max_tokens: int, words: str) -> None:

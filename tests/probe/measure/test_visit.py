@@ -80,7 +80,7 @@ def test_a_batch_is_not_read_in_the_order_of_the_cache(small: Rig, batch: int, m
 
     def schedule() -> Schedule:
         plan = plain()
-        starts.append([part.sequence.block_table[0] for part in plan.scheduled])
+        starts.append([part.sequence.block_tables[0][0] for part in plan.scheduled])
         return plan
 
     monkeypatch.setattr(small.engine.scheduler, "schedule", schedule)

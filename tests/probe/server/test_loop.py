@@ -67,6 +67,6 @@ def test_outputs_have_no_places_before_the_engine_has_taken_the_request() -> Non
 
     loop = Refusing(Failing(), ServerMetrics("m"))
     one = Generation(loop, Asked([[1]], SamplingParams(n=3), (), False, False, False, True), None, "a")
-    with pytest.raises(RequestRefused, match="n = 3"):
+    with pytest.raises(ServerError, match="n = 3"):
         asyncio.run(one.admit())
     assert one.choices == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from probe.engine.interfaces import FinishReason, RequestOutput, StepOutput
+from probe.engine.interfaces import FinishReason, PhaseSums, RequestOutput, StepOutput, StepRecord
 from probe.server.metrics import ServerMetrics
 
 LABELS = {"engine": "0", "model_name": "m"}
@@ -35,6 +35,20 @@ def test_a_latency_lies_between_tokens_of_one_output(metrics: ServerMetrics) -> 
     assert value(metrics, "inter_token_latency_seconds_count") == 2
     assert value(metrics, "time_to_first_token_seconds_count") == 1
     assert value(metrics, "prompt_tokens_total") == 5
+
+
+def record(moved: int, written: int | None) -> StepRecord:
+    queued = PhaseSums(0, 0, 0.0, 0, 0, 0, 0.0)
+    return StepRecord(0, "decode", 0, 1, 1, (), queued, 0, 0, (), 10, 10, 0, False, moved, 5, None, written)
+
+
+def test_bytes_read_and_bytes_written_are_counted_apart() -> None:
+    one = ServerMetrics("m")
+    for _ in range(2):
+        one.observe(StepOutput((), record(moved=100, written=30)), 0.0)
+    assert value(one, "estimated_read_bytes_per_gpu_total") == 140
+    assert value(one, "estimated_write_bytes_per_gpu_total") == 60
+    assert value(one, "estimated_flops_per_gpu_total") == 10
 
 
 def test_an_output_that_is_stopped_by_its_text_has_finished_like_others(metrics: ServerMetrics) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from probe.engine.models.shapes import num_parameters  # noqa: E402
 from probe.study import attention, batching, chunked_prefill, length, moe, paging, speculation  # noqa: E402
 from probe.study.errors import StudyRefused  # noqa: E402
 from probe.study.frame import Result  # noqa: E402
-from probe.study.lab import Lab  # noqa: E402
+from probe.study.lab import Lab, greedy  # noqa: E402
 from probe.study.names import NAMES  # noqa: E402
 from probe.study.size import SIZES  # noqa: E402
 from probe.study.studies import STUDIES, run_study  # noqa: E402
@@ -84,6 +85,13 @@ def test_a_mixture_uses_what_the_dense_model_has_and_holds_what_the_wide_one_has
 def test_experts_touched_by_hand() -> None:
     """Sixteen tokens of two of eight experts each: 8 * (1 - 0.75^16) = 7.92."""
     assert moe.facts(lab("cpu"))["experts touched by 16 tokens"] == 7.92
+
+
+def test_a_model_has_positions_for_the_longest_prompts() -> None:
+    """As on a GPU, where the long context is 8,192 tokens and the prompts of one study are 7/4 of it."""
+    one = Lab(replace(SIZES["tiny"], long=8192), torch.device("cpu"))
+    assert len(one.model().rope.cos) == 16384
+    one.engine(one.model(), 16384).add_request(one.tokens(14336), greedy(1), "long")
 
 
 def test_a_straight_line_s_middle_is_half_of_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,8 +32,16 @@ def computed(manager: BlockManager, one: Sequence, count: int | None = None) -> 
 def test_a_new_sequence_holds_as_many_blocks_as_its_prompt_needs() -> None:
     manager = BlockManager(8, 4)
     one = computed(manager, sequence("a", [1, 2, 3, 4, 5]))
-    assert one.block_table == [0, 1]
+    assert one.block_tables[0] == [0, 1]
     assert (manager.num_free, manager.num_cached, manager.num_held) == (6, 0, 2)
+
+
+def test_a_chunk_takes_the_whole_prompts_blocks_where_all_is_seen_and_its_own_where_a_window_is() -> None:
+    """So an admitted prompt is never stuck half-way."""
+    manager = BlockManager(8, 4, [None, 3])
+    one = sequence("a", list(range(17)))
+    assert manager.allocate(one, 4)
+    assert [len(table) for table in one.block_tables] == [5, 1]
 
 
 def test_what_does_not_fit_changes_nothing() -> None:
@@ -47,8 +55,8 @@ def test_an_equal_prefix_is_shared_and_counted() -> None:
     manager = BlockManager(8, 4)
     first = computed(manager, sequence("a", [1, 2, 3, 4, 5, 6, 7, 8, 9]))
     second = computed(manager, sequence("b", [1, 2, 3, 4, 5, 6, 7, 8, 0]))
-    assert first.block_table == [0, 1, 2]
-    assert second.block_table[:2] == [0, 1]
+    assert first.block_tables[0] == [0, 1, 2]
+    assert second.block_tables[0][:2] == [0, 1]
     assert second.num_cached_tokens == 8
     assert (manager.share(first), manager.share(second)) == (2.0, 2.0)
     assert manager.num_held == 4
@@ -71,7 +79,7 @@ def test_blocks_of_another_parent_are_not_hits() -> None:
 def test_a_hit_is_verified_against_the_tokens() -> None:
     manager = BlockManager(8, 2)
     one = computed(manager, sequence("a", [1, 2, 3]))
-    manager.blocks[one.block_table[0]].token_ids = (9, 9)  # as after a collision of the hash
+    manager.blocks[one.block_tables[0][0]].token_ids = (9, 9)  # as after a collision of the hash
     assert manager.cached_blocks(sequence("b", [1, 2, 3])) == 0
 
 
@@ -79,7 +87,7 @@ def test_a_hit_is_verified_against_what_precedes_it() -> None:
     """Equal tokens behind another beginning have other keys and values."""
     manager = BlockManager(8, 2)
     one = computed(manager, sequence("a", [1, 2, 3, 4, 5]))
-    manager.blocks[one.block_table[1]].parent = b"another"
+    manager.blocks[one.block_tables[0][1]].parent = b"another"
     assert manager.cached_blocks(sequence("b", [1, 2, 3, 4, 5])) == 1
 
 
@@ -117,12 +125,12 @@ def test_a_fork_shares_until_it_writes_and_then_copies_once() -> None:
     assert (manager.share(parent), manager.num_held) == (1.0, 2)
     child.token_ids.append(7)
     assert manager.allocate(child, 1)
-    assert manager.pending_copies == [(1, child.block_table[1])]
-    assert child.block_table[0] == 0
-    assert child.block_table[1] != 1
+    assert manager.pending_copies == [(1, child.block_tables[0][1])]
+    assert child.block_tables[0][0] == 0
+    assert child.block_tables[0][1] != 1
     parent.token_ids.append(8)
     assert manager.allocate(parent, 1)
-    assert parent.block_table == [0, 1]
+    assert parent.block_tables[0] == [0, 1]
     assert len(manager.pending_copies) == 1
     manager.check()
 
@@ -166,8 +174,8 @@ def test_a_growing_sequence_keeps_its_blocks_together_beside_others() -> None:
         for one in (first, second):
             one.token_ids.append(token)
             computed(manager, one, 1)
-    assert first.block_table == [0, 1, 2, 3, 4, 5]
-    assert second.block_table == [6, 7, 8, 9, 10, 11]
+    assert first.block_tables[0] == [0, 1, 2, 3, 4, 5]
+    assert second.block_tables[0] == [6, 7, 8, 9, 10, 11]
 
 
 def test_blocks_behind_rejected_drafts_are_given_back() -> None:
@@ -175,9 +183,9 @@ def test_blocks_behind_rejected_drafts_are_given_back() -> None:
     one = computed(manager, sequence("a", [1, 2]))
     one.token_ids.append(3)
     assert manager.allocate(one, 5)
-    assert len(one.block_table) == 4
+    assert len(one.block_tables[0]) == 4
     manager.trim(one)
-    assert len(one.block_table) == 2
+    assert len(one.block_tables[0]) == 2
     manager.check()
 
 
@@ -205,14 +213,14 @@ class TestMutants:
     def test_a_wrong_reference_count_is_found(self) -> None:
         manager = BlockManager(8, 2)
         one = computed(manager, sequence("a", [1, 2, 3]))
-        manager.blocks[one.block_table[0]].ref_count += 1
+        manager.blocks[one.block_tables[0][0]].ref_count += 1
         with pytest.raises(IntegrityError, match="reference count 2, holders 1"):
             manager.check()
 
     def test_a_block_table_off_by_one_is_found(self) -> None:
         manager = BlockManager(8, 2)
         one = computed(manager, sequence("a", [1, 2, 3]))
-        one.block_table[0] += 1
+        one.block_tables[0][0] += 1
         with pytest.raises(IntegrityError, match="block 0: reference count 1, holders 0"):
             manager.check()
 

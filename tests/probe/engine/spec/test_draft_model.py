@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="the engine's tests need the extra `
 
 from probe.engine.attention.dense import DenseAttention  # noqa: E402
 from probe.engine.attention.metadata import BatchMetadata, GroupMetadata  # noqa: E402
-from probe.engine.interfaces import SamplingParams  # noqa: E402
+from probe.engine.interfaces import SamplingParams, Work  # noqa: E402
 from probe.engine.kv.cache import LayerCache  # noqa: E402
 from probe.engine.kv.sequence import Sequence  # noqa: E402
 from probe.engine.linear import linear_factory  # noqa: E402
@@ -106,6 +106,14 @@ def test_without_room_a_sequence_gets_no_draft() -> None:
     assert second.token_ids == ()
 
 
+def test_nothing_is_drafted_beyond_the_draft_models_positions() -> None:
+    """It was made for 128: of a sequence of 127 tokens it drafts from the last two places, of one of 129 from none."""
+    proposer = DraftModelProposer(model(LLAMA), k=3, num_blocks=99, block_size=4)
+    made = [Sequence(str(n), [1] * n, SamplingParams(max_tokens=60)) for n in (127, 129)]
+    assert [len(draft.token_ids) for draft in proposer.propose(made)] == [2, 0]
+    proposer.check()
+
+
 def test_a_forgotten_request_gives_its_blocks_back() -> None:
     proposer = DraftModelProposer(model(LLAMA), k=3, num_blocks=64, block_size=4)
     proposer.propose(sequences(0.0))
@@ -119,3 +127,28 @@ def test_nothing_is_drafted_beyond_the_last_token_wanted() -> None:
     proposer = DraftModelProposer(model(LLAMA), k=3, num_blocks=64, block_size=4)
     [draft] = proposer.propose([Sequence("a", [1, 2], SamplingParams(max_tokens=2))])
     assert len(draft.token_ids) == 1
+
+
+def test_the_work_of_the_last_drafts_by_hand() -> None:
+    """Two layers whose row is keys and values of 2 heads of 8 in fp32. What the target kept of the drafts is not computed again."""
+    draft = model(LLAMA)
+    proposer, one = DraftModelProposer(draft, k=2, num_blocks=64, block_size=4), sequences(0.0)[0]
+    row = 2 * 2 * (2 * 8) * 4
+    [first] = proposer.propose([one])  # the 3 tokens of the prompt, then the first drafted one
+    assert proposer.work.read_bytes == 2 * draft.dense_bytes + row * (3 + 4)
+    assert proposer.work.write_bytes == row * (3 + 1)
+    one.token_ids += [*first.token_ids, 7]
+    proposer.propose([one])  # the second drafted one and the target's, then one more
+    assert proposer.work.read_bytes == 2 * draft.dense_bytes + row * (6 + 7)
+    assert proposer.work.write_bytes == row * (2 + 1)
+    layer = 2 * 32 * 32 + 2 * 32 * 16 + 3 * 32 * 48 + 2 * 32  # q and o, k and v, gate up down, norms
+    pairs = 4 * 2 * 2 * (8 + 8)  # FLOPs of scores and values a pair of tokens, 4 heads, 2 layers
+    seen = (5 + 6) + 7
+    assert proposer.work.flops == 3 * 2 * (2 * layer + 32) + 2 * (2 * 32 * 40) + pairs * seen
+
+
+def test_without_sequences_to_draft_for_there_is_no_work() -> None:
+    proposer = DraftModelProposer(model(LLAMA), k=2, num_blocks=64, block_size=4)
+    proposer.propose(sequences(0.0))
+    proposer.propose([])
+    assert proposer.work == Work()

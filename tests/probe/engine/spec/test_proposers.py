@@ -1,4 +1,4 @@
-"""What is proposed, what is drawn, and how is acceptance counted?"""
+"""What is proposed, what is drawn, and how many tokens is a step expected to give?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="the engine's tests need the extra `
 
 from probe.engine.interfaces import Draft, SamplingParams  # noqa: E402
 from probe.engine.kv.sequence import Sequence  # noqa: E402
-from probe.engine.spec.acceptance import AcceptanceStats, expected_tokens_per_step  # noqa: E402
+from probe.engine.spec.acceptance import expected_tokens_per_step  # noqa: E402
 from probe.engine.spec.ngram import NgramProposer  # noqa: E402
 from probe.engine.spec.sampler import SpeculativeSampler, probabilities  # noqa: E402
 from probe.engine.spec.synthetic import RandomProposer, SyntheticAcceptance  # noqa: E402
@@ -53,6 +53,11 @@ def test_probabilities_by_hand(params: SamplingParams, want: list[float]) -> Non
     torch.testing.assert_close(probabilities(LOGITS, params)[0], torch.tensor(want, dtype=torch.float64))
 
 
+def test_top_p_ends_with_the_token_that_reaches_it() -> None:
+    """Of four alike, two reach one half exactly."""
+    assert probabilities(torch.zeros(1, 4), SamplingParams(top_p=0.5)).tolist() == [[0.5, 0.5, 0.0, 0.0]]
+
+
 @pytest.mark.parametrize("temperature", [1e-9, 1e-310])
 def test_a_temperature_near_zero_draws_the_likeliest(temperature: float) -> None:
     logits = torch.tensor([[-3.0, 5.0, 4.9]])
@@ -84,19 +89,6 @@ def test_requests_without_a_seed_differ() -> None:
     sampler = SpeculativeSampler()
     drawn = {sampler.uniforms(Sequence(name, [0]), 1)[0] for name in "abcdef"}
     assert len(drawn) == 6
-
-
-def test_acceptance_is_counted_by_position() -> None:
-    stats = AcceptanceStats()
-    for drafted, accepted in [(3, 3), (3, 1), (2, 0), (0, 0)]:
-        stats.observe(drafted, accepted)
-    assert stats == AcceptanceStats(3, 8, 4, [3, 3, 2], [2, 1, 1])
-    assert stats.acceptance_rate == 0.5
-    assert stats.mean_acceptance_length == pytest.approx(1 + 4 / 3)
-
-
-def test_acceptance_is_unknown_before_the_first_draft() -> None:
-    assert AcceptanceStats().acceptance_rate is None
 
 
 @pytest.mark.parametrize(("alpha", "k", "tokens"), [(0.0, 4, 1.0), (1.0, 4, 5.0), (0.5, 2, 1.75), (0.7, 0, 1.0)])
@@ -134,7 +126,6 @@ def test_a_random_proposer_proposes_k_known_words() -> None:
         (lambda: NgramProposer(min_n=0), "min_n, max_n: 0, 3"),
         (lambda: SyntheticAcceptance([1.2], SpeculativeSampler()), r"rates: 1.2 is not in \[0, 1\]"),
         (lambda: SyntheticAcceptance([], SpeculativeSampler()), "rates: at least one"),
-        (lambda: AcceptanceStats().observe(2, 3), "num_accepted_tokens: 3 of 2 drafted"),
     ],
 )
 def test_impossible_settings_are_named(make: object, message: str) -> None:
