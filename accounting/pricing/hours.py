@@ -12,9 +12,8 @@ _MIDNIGHT, _DAY = timedelta(0), timedelta(days=1)
 
 def hours_left(window: Window, taken: Window) -> list[Window]:
     """The window without the hours of another, in pieces; the window itself where they share none."""
-    parts = _parts(window)
-    left = [piece for part in parts for piece in _without(part, _parts(taken))]
-    return [window] if left == parts else [(_time(start), _time(end)) for start, end in _joined(left)]
+    left = [piece for part in _parts(window) for piece in _without(part, _parts(taken))]
+    return [(_time(start), _time(end)) for start, end in _joined(left)]
 
 
 def _parts(window: Window) -> list[_Part]:

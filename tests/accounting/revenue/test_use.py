@@ -71,6 +71,15 @@ def test_one_that_ended_has_taken_its_part_of_the_months_use() -> None:
     assert (whole.get("b"), late.get("b")) == (to_minor("0.2"), to_minor("0.2"))
 
 
+def test_the_allowance_is_that_of_the_subscriptions_first_day_in_the_month() -> None:
+    """From 5 April on 100 are included and 1,000 before: who subscribes on the 5th has 100, who did so in January 1,000 in April."""
+    dated = [(date(2026, 1, 1), Allowance("requests", 1_000, to_minor("0.02"), 1)), (date(2026, 4, 5), HUNDRED)]
+    used = {"requests": {date(2026, 4, 10): 140}}
+    for opened, charged in ((date(2026, 4, 5), to_minor("0.8")), (date(2026, 1, 1), 0)):
+        found = overages([Metered("s", "pro", opened, None, dated)], used, date(2026, 4, 1), MAY)
+        assert found.get("s", 0) == charged
+
+
 def test_a_plan_that_stops_metering_charges_nothing_from_then_on() -> None:
     """From May on nothing is metered; the day is that of the price that holds on the first of the month."""
     dated = [(date(2026, 1, 1), HUNDRED), (MAY, None)]

@@ -47,6 +47,16 @@ def test_a_token_of_deepseek_v3_uses_37_billion_parameters_and_few_tokens_stream
     assert found.streamed(4096) == pytest.approx(found.parameters - found.vocab * found.hidden, rel=0.01)
 
 
+def test_a_pair_of_a_latent_model_is_its_keys_and_values_and_a_token_all_that_it_uses() -> None:
+    """DeepSeek-V3: 61 layers x 128 heads x 2 x (128 + 64 + 128) operations a pair; the head is met by one row of the two tokens."""
+    found = shape_of(result("DeepSeek-V3"))
+    assert found is not None
+    pairs = 2 * 61 * 128 * (128 + 64 + 128)
+    assert found.flops(2, 10, 1) - found.flops(2, 0, 1) == pytest.approx(10 * pairs)
+    assert found.flops(2, 0, 2) - found.flops(2, 0, 1) == 2 * found.vocab * found.hidden
+    assert found.kv_bytes_per_token(2) == 61 * (512 + 64) * 2
+
+
 def test_a_model_whose_layers_see_a_window_has_no_shape_here() -> None:
     shape = shape_in_file(preset("gpt-oss-20b"))
     assert shape.sliding_window
