@@ -14,7 +14,8 @@ import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
-from probe.imports.common import Given, check_units, model_name, number, read_json, seconds, setup, whole
+from probe.imports.common import Given, model_name, number, read_json, seconds, setup, whole
+from probe.imports.parts import held_to_parts
 
 TPOT = "(end to end - first token) / (output tokens - 1): the first token is not in it"
 ITL = "between stream chunks: several tokens may share one"
@@ -44,7 +45,7 @@ def run_of(record: Mapping[str, Any], where: str) -> Served:
         label=where,
         **latencies(record),
     )
-    return check_units(run, where)
+    return held_to_parts(run, where, closed=True)
 
 
 def latencies(record: Mapping[str, Any]) -> dict[str, Any]:

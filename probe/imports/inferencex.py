@@ -1,7 +1,7 @@
 """What do InferenceX's files say? Bench-serve results, per-configuration aggregates, agentic runs, and a table of points.
 
 Seconds and milliseconds differ by file: keys that end in _ms are milliseconds, the same keys without it are seconds.
-Every run is held to its own parts (end to end is about first token plus tokens). A setup is a model, hardware, engine and parallelism.
+Every run is held to its own parts. A setup is a model, hardware, engine and parallelism.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from probe.imports.bench_serve import latencies, metrics, run_of
 from probe.imports.common import (
     UNKNOWN,
     Given,
-    check_units,
     figure,
     model_name,
     number,
@@ -29,6 +28,7 @@ from probe.imports.common import (
     seconds,
     setup,
 )
+from probe.imports.parts import held_to_parts
 
 _TOOL = "inferencex"
 # What a file's name says where the record doesn't: tp8, dep8, tp8-ep1 before the lengths; 16 GPUs; the precision.
@@ -125,12 +125,13 @@ def _part(pattern: re.Pattern[str], stem: str) -> str:
 
 def _agentic(record: Mapping[str, Any], where: str) -> Served:
     """Users that work through tasks with growing contexts. What was served, not what was asked for; hits as the server counted them."""
-    return Served(
+    completed = figure(record, "num_requests_successful")
+    run = Served(
         input_tokens=figure(record, "mean_input_tokens"),
         output_tokens=figure(record, "mean_output_tokens_actual"),
         concurrency=number(record, "users"),
         requests=int(figure(record, "num_requests_total")),
-        failed=int(figure(record, "num_requests_total")) - int(figure(record, "num_requests_successful")),
+        failed=int(figure(record, "num_requests_total")) - int(completed),
         duration=number(record, "duration_seconds"),
         output_tokens_per_second=number(record, "output_tput_tps"),
         total_tokens_per_second=number(record, "total_tput_tps"),
@@ -139,6 +140,7 @@ def _agentic(record: Mapping[str, Any], where: str) -> Served:
         label=where,
         **latencies(record),
     )
+    return held_to_parts(run, where, completed)
 
 
 def _nested(record: Mapping[str, Any], where: str) -> Served:
@@ -158,7 +160,7 @@ def _nested(record: Mapping[str, Any], where: str) -> Served:
         label=where,
         **latencies(inner),
     )
-    return check_units(run, where)
+    return held_to_parts(run, where, closed=True)
 
 
 def _aggregate(record: Mapping[str, Any], where: str) -> Served:
@@ -176,13 +178,13 @@ def _aggregate(record: Mapping[str, Any], where: str) -> Served:
         label=where,
         **latencies(record),
     )
-    return check_units(run, where)
+    return held_to_parts(run, where, closed=True)
 
 
 def _row(record: Mapping[str, str]) -> tuple[Setup, Served]:
     run = Served(
         input_tokens=figure(record, "isl"),
-        output_tokens=figure(record, "osl"),
+        output_tokens=_answer(record),
         concurrency=number(record, "concurrency"),
         requests=None if not record["requests"] else int(figure(record, "requests")),
         duration=number(record, "duration_s"),
@@ -192,4 +194,18 @@ def _row(record: Mapping[str, str]) -> tuple[Setup, Served]:
         label=record["file"],
     )
     model, gpu, engine, parallel, gpus = (record[name] for name in ("model", "hw", "framework", "parallel", "gpus"))
-    return Setup(model, gpu, engine, parallel, gpus, ""), run
+    return Setup(model, gpu, engine, parallel, gpus, ""), held_to_parts(run, record["file"], closed=True)
+
+
+def _answer(record: Mapping[str, str]) -> float:
+    """Tokens of an answer as served, else the `osl` that was asked for: answers may end early, on real GPUs after a seventh. Raises
+    CurveRefused where it would be less than an eighth of that, or more than twice."""
+    asked, requests = figure(record, "osl"), number(record, "requests")
+    duration, throughput = number(record, "duration_s"), number(record, "output_tok_s")
+    if not requests or not duration or not throughput:
+        return asked
+    served = throughput * duration / requests
+    if not 1 / 8 <= served / asked <= 2:
+        said = f"over {duration:g} s and {requests:g} requests an answer of {asked:g} tokens would have {served:.4g}: units contradict"
+        raise CurveRefused(f"{record['file']} output_tok_s", throughput, said)
+    return served

@@ -18,6 +18,7 @@ from probe.curve.schema import Metric, ResultFile, Served
 from probe.curve.terms import Terms
 from probe.imports.bench_serve import TPOT
 from probe.imports.common import UNKNOWN, Given, figure, number, positive, read_rows, required, setup
+from probe.imports.parts import held_to_parts
 
 _COLUMNS = (
     *("config", "model", "hardware", "engine", "gpus", "precision", "rps", "request_throughput", "tps_output"),
@@ -89,7 +90,7 @@ def _result(name: str, rows: list[Mapping[str, str]], path: Path, given: Given) 
 
 def _run(row: Mapping[str, str], given: Given) -> Served:
     requests, output = positive(row, "request_throughput"), figure(row, "tps_output")
-    return Served(
+    run = Served(
         input_tokens=float(required("input_tokens", given.input_tokens)),
         output_tokens=output / requests,
         request_rate=figure(row, "rps"),
@@ -104,6 +105,7 @@ def _run(row: Mapping[str, str], given: Given) -> Served:
         power_w=number(row, "gpu_power_w"),
         label=f"{row['config']} {row['rps']}/s",
     )
+    return held_to_parts(run, run.label)
 
 
 def _share(row: Mapping[str, str]) -> float | None:
