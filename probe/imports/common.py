@@ -12,8 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from probe.curve.errors import CurveRefused
+from probe.curve.peaks import nominal_bandwidth, nominal_flops
 from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run
+from probe.curve.setup_shape import shape_in_file
+from probe.engine.models.presets import PRESETS, preset
 
 UNKNOWN = "unknown"
 _PLAIN = ("float16", "fp16", "half", "bfloat16", "bf16", "float32", "fp32", "float", "none")
@@ -146,17 +151,32 @@ def setup(
     dtype: str | None = None,
 ) -> ResultFile:
     """A result file without measurements; what the user gave stands above what the file said. How many GPUs there are is asked for:
-    dollars go by it."""
+    dollars go by it. The shape is that of a preset of the model's name, the peaks are those of the GPU's."""
     name, stated = str(required("model", given.model, model)), given.dtype or dtype
+    device, quantised = str(required("gpu", given.gpu, gpu)), quantisation(stated, name)
     return ResultFile(
         version=1,
         result_id=result_id,
         run=Run(measured_at=dated(required("measured_at", given.measured_at, at)), via="import", source=source.name),
-        model=ModelInfo(name=name, dtype=stated, quantization=quantisation(stated, name)),
+        model=_described(ModelInfo(name=name, dtype=stated, quantization=quantised)),
         engine=EngineInfo(name=str(required("engine", given.engine, engine))),
         device=DeviceInfo(
-            gpu=str(required("gpu", given.gpu, gpu)), count=int(float(required("gpus", given.gpus, gpus)))
+            gpu=device,
+            count=int(float(required("gpus", given.gpus, gpus))),
+            peak_bytes_per_second=nominal_bandwidth(device),
+            peak_flops=nominal_flops(device, quantised or stated),
         ),
+    )
+
+
+def _described(model: ModelInfo) -> ModelInfo:
+    """With the shape of the preset that the last part of its name is; without one as it was."""
+    name = model.name.rsplit("/", 1)[-1]
+    if name not in PRESETS:
+        return model
+    shape = shape_in_file(preset(name))
+    return msgspec.structs.replace(
+        model, architecture=shape.fields, attention=shape.attention, sliding_window=shape.sliding_window
     )
 
 
