@@ -72,11 +72,12 @@ def read(path: Path, given: Given) -> list[ResultFile]:
     records = [(one, read_json(one)) for one in files]
     if not records:
         raise CurveRefused("file", str(path), "no JSON file is here")
-    first = records[0][1]
     models = {model_name(record.get("model_id")) for _, record in records}
-    if len(models) > 1:
-        raise CurveRefused("model_id", sorted(models), "one setup at a time is imported")
+    engines = {str(record["backend"]) for _, record in records if record.get("backend")}
+    for name, found, said in (("model_id", models, None), ("backend", engines, given.engine)):
+        if len(found) > 1 and said is None:
+            raise CurveRefused(name, sorted(found), "one setup at a time is imported")
     at = max((str(record["date"]) for _, record in records if record.get("date")), default=None)
-    base = setup(path.stem, given, path, model=models.pop(), gpu=None, engine=first.get("backend"), at=at)
+    base = setup(path.stem, given, path, model=models.pop(), gpu=None, engine=next(iter(engines), None), at=at)
     served = [run_of(record, one.name) for one, record in records]
     return [msgspec.structs.replace(base, served=served, metrics=metrics("vllm bench serve"))]

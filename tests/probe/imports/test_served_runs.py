@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,3 +77,36 @@ def test_a_curve_of_the_runs_themselves_states_its_held_out_error() -> None:
     assert not curve.header.floor
     steps = np.array([run.tpot_median for run in llama()], float)
     assert float(curve.steps.values.min()) == pytest.approx(steps.min())
+
+
+TWO = ("C1", "meta/llama", "H100", "vllm", "1", "bf16")
+
+
+def configuration(tmp_path: Path, field: str, value: str) -> Path:
+    """Three rows of one configuration and one of another; the third row says another `field`."""
+    names = ("config", "model", "hardware", "engine", "gpus", "precision")
+    figures = "rps,request_throughput,tps_output,ttft_mean_ms,ttft_p50_ms,ttft_p99_ms,tpot_p50_ms,e2el_p50_ms"
+    rows = [dict(zip(names, TWO, strict=True)) for _ in range(3)]
+    rows[2][field] = value
+    rows.insert(1, dict(zip(names, ("C2", "meta/llama", "H200", "sglang", "4", "fp8"), strict=True)))
+    lines = [",".join([*row.values(), "1,1,101,500,500,700,20,2500"]) for row in rows]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join([",".join([*names, figures]), *lines]))
+    return path
+
+
+@pytest.mark.parametrize(("field", "value"), [
+    ("model", "other"), ("hardware", "H200"), ("engine", "sglang"), ("gpus", "8"), ("precision", "fp8"),
+])  # fmt: skip
+def test_rows_of_one_configuration_that_contradict_each_other_are_refused(
+    field: str, value: str, tmp_path: Path
+) -> None:
+    """A configuration is named after its first row: the others would be priced as that one's GPUs."""
+    said = rf"line 5 {field}='{value}': line 2 of the same configuration, C1, says "
+    with pytest.raises(CurveRefused, match=said):
+        read_foreign("served-runs", configuration(tmp_path, field, value), Given(input_tokens=512))
+
+
+def test_configurations_may_differ_from_each_other(tmp_path: Path) -> None:
+    found = read_foreign("served-runs", configuration(tmp_path, "gpus", "1"), Given(input_tokens=512))
+    assert [(one.device.gpu, one.device.count) for one in found] == [("H100", 1), ("H200", 4)]
