@@ -23,7 +23,7 @@ ITL = "between stream chunks: several tokens may share one"
 
 def run_of(record: Mapping[str, Any], where: str) -> Served:
     """One run. Raises CurveRefused where lengths are missing or units contradict each other."""
-    completed = number(record, "completed", "successful_requests")
+    completed = whole(record, "completed") or whole(record, "successful_requests")
     total_in, total_out = number(record, "total_input_tokens"), number(record, "total_output_tokens")
     if not completed or total_in is None or not total_out:
         raise CurveRefused(
@@ -35,7 +35,7 @@ def run_of(record: Mapping[str, Any], where: str) -> Served:
         output_tokens=total_out / completed,
         concurrency=number(record, "max_concurrency"),
         request_rate=rate,
-        requests=int(completed),
+        requests=completed,
         failed=whole(record, "failed"),
         duration=number(record, "duration"),
         output_tokens_per_second=number(record, "output_throughput"),

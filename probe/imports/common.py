@@ -100,10 +100,22 @@ def number(record: Mapping[str, Any], *names: str) -> float | None:
     return None
 
 
-def whole(record: Mapping[str, Any], *names: str) -> int | None:
-    """`number`, of things that are counted."""
-    found = number(record, *names)
-    return None if found is None else int(found)
+def whole(record: Mapping[str, Any], name: str, where: str = "") -> int | None:
+    """`number`, of things that are counted. Raises CurveRefused naming it, after `where`, with a part of one."""
+    found = number(record, name)
+    if found is None:
+        return None
+    if not found.is_integer():
+        raise CurveRefused(f"{where} {name}".strip(), record.get(name), "a whole number is expected")
+    return int(found)
+
+
+def counted(record: Mapping[str, Any], name: str) -> int:
+    """`whole`, of what must be there. Raises CurveRefused naming it."""
+    found = whole(record, name)
+    if found is None:
+        raise CurveRefused(name, record.get(name), "a number is expected")
+    return found
 
 
 def part(record: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, Any]:
@@ -162,7 +174,7 @@ def setup(
         engine=EngineInfo(name=str(required("engine", given.engine, engine))),
         device=DeviceInfo(
             gpu=device,
-            count=int(float(required("gpus", given.gpus, gpus))),
+            count=counted({"gpus": required("gpus", given.gpus, gpus)}, "gpus"),
             peak_bytes_per_second=nominal_bandwidth(device),
             peak_flops=nominal_flops(device, quantised or stated),
         ),

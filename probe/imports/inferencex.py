@@ -19,6 +19,7 @@ from probe.imports.bench_serve import latencies, metrics, run_of
 from probe.imports.common import (
     UNKNOWN,
     Given,
+    counted,
     figure,
     model_name,
     number,
@@ -27,6 +28,7 @@ from probe.imports.common import (
     read_rows,
     seconds,
     setup,
+    whole,
 )
 from probe.imports.parts import held_to_parts
 
@@ -125,13 +127,13 @@ def _part(pattern: re.Pattern[str], stem: str) -> str:
 
 def _agentic(record: Mapping[str, Any], where: str) -> Served:
     """Users that work through tasks with growing contexts. What was served, not what was asked for; hits as the server counted them."""
-    completed = figure(record, "num_requests_successful")
+    asked, completed = (counted(record, f"num_requests_{name}") for name in ("total", "successful"))
     run = Served(
         input_tokens=figure(record, "mean_input_tokens"),
         output_tokens=figure(record, "mean_output_tokens_actual"),
         concurrency=number(record, "users"),
-        requests=int(figure(record, "num_requests_total")),
-        failed=int(figure(record, "num_requests_total")) - int(completed),
+        requests=asked,
+        failed=asked - completed,
         duration=number(record, "duration_seconds"),
         output_tokens_per_second=number(record, "output_tput_tps"),
         total_tokens_per_second=number(record, "total_tput_tps"),
@@ -151,7 +153,7 @@ def _nested(record: Mapping[str, Any], where: str) -> Served:
         input_tokens=figure(record, "isl"),
         output_tokens=output / requests if output and requests else figure(record, "osl"),
         concurrency=number(record, "conc"),
-        requests=int(figure(inner, "successful_requests")),
+        requests=counted(inner, "successful_requests"),
         output_tokens_per_second=output,
         total_tokens_per_second=number(inner, "total_token_throughput"),
         requests_per_second=requests,
@@ -186,7 +188,7 @@ def _row(record: Mapping[str, str]) -> tuple[Setup, Served]:
         input_tokens=figure(record, "isl"),
         output_tokens=_answer(record),
         concurrency=number(record, "concurrency"),
-        requests=None if not record["requests"] else int(figure(record, "requests")),
+        requests=whole(record, "requests", record["file"]),
         duration=number(record, "duration_s"),
         output_tokens_per_second=number(record, "output_tok_s"),
         ttft_median=seconds(record, "median_ttft"),
@@ -200,7 +202,7 @@ def _row(record: Mapping[str, str]) -> tuple[Setup, Served]:
 def _answer(record: Mapping[str, str]) -> float:
     """Tokens of an answer as served, else the `osl` that was asked for: answers may end early, on real GPUs after a seventh. Raises
     CurveRefused where it would be less than an eighth of that, or more than twice."""
-    asked, requests = figure(record, "osl"), number(record, "requests")
+    asked, requests = figure(record, "osl"), whole(record, "requests", record["file"])
     duration, throughput = number(record, "duration_s"), number(record, "output_tok_s")
     if not requests or not duration or not throughput:
         return asked

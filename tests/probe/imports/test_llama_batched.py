@@ -17,10 +17,9 @@ from probe.imports.formats import read_foreign
 GIVEN = Given(model="meta-llama/Llama-3.1-8B", gpu="H100", gpus=1, dtype="bf16", measured_at="2026-11-01")
 
 
-def line(pl: int, pp: int, step: float, **more: Any) -> dict[str, Any]:
+def line(pl: int, pp: int, step: float) -> dict[str, Any]:
     """128 steps of `step` seconds, prompts at 50,000 tokens a second."""
-    known = {"pp": pp, "tg": 128, "pl": pl, "t_pp": 0.01 + pp * pl / 5e4, "t_tg": 128 * step, "n_batch": 2048}
-    return known | more
+    return {"pp": pp, "tg": 128, "pl": pl, "t_pp": 0.01 + pp * pl / 5e4, "t_tg": 128 * step, "n_batch": 2048}
 
 
 def written(tmp_path: Path, step: float, prompts: float = 1.0) -> Path:
@@ -58,3 +57,11 @@ def test_of_another_model_gpu_or_dtype_it_is_said_what_was_not_checked(
     fit = with_curve(found).fit
     assert fit is not None
     assert said in fit.notes
+
+
+@pytest.mark.parametrize("field", ["pl", "pp", "tg", "n_batch"])
+def test_half_a_sequence_or_token_is_refused_by_its_line(field: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    path.write_text("\n".join(json.dumps(one) for one in (line(1, 128, 0.01), line(2, 128, 0.01) | {field: 2.5})))
+    with pytest.raises(CurveRefused, match=f"line 2 {field}=2.5: a whole number is expected"):
+        read_foreign("llama-batched-bench", path, GIVEN)

@@ -77,13 +77,13 @@ SERVED |= {"request_throughput": 1.6, "tps_output": 161.6, "ttft_mean_ms": 510, 
 SERVED |= {"tpot_p50_ms": 20, "e2el_p50_ms": 2500}
 
 
-def taken(name: str, path: Path, document: Any) -> None:
+def taken(name: str, path: Path, document: Any, given: Given = GIVEN) -> None:
     """Reads it as this format."""
     if path.suffix == ".csv":
         path.write_text("\n".join(",".join(str(one) for one in line) for line in (document, document.values())))
     else:
         path.write_text(json.dumps(document))
-    read_foreign(name, path, GIVEN)
+    read_foreign(name, path, given)
 
 
 def benchmark(**more: float) -> dict[str, Any]:
@@ -168,3 +168,20 @@ def test_an_answer_that_ended_early_counts_as_it_was_served() -> None:
     rows = read_foreign("inferencex", shared("inferencex/throughput_points.csv"), Given())
     [run] = [run for one in rows for run in one.served if "gptoss-fp4_1k1k_untuned_conc64" in run.label]
     assert run.output_tokens == pytest.approx(147.7, abs=0.05)
+
+
+@pytest.mark.parametrize(("name", "document", "said"), [
+    ("vllm-bench-serve", VLLM | {"completed": 2.5}, "completed=2.5"),
+    ("vllm-bench-serve", VLLM | {"failed": 2.5}, "failed=2.5"),
+    ("aiperf", changed("request_count", avg=2.5), "request_count avg=2.5"),
+    ("inferencex", AGENTIC | {"num_requests_total": 50.5}, "num_requests_total=50.5"),
+    ("inferencex", AGENTIC | {"num_requests_successful": 40.5}, "num_requests_successful=40.5"),
+    ("inferencex", {"isl": 1, "osl": 101, "metrics": NESTED | {"successful_requests": 2.5}}, "successful_requests=2.5"),
+    ("inferencex", ROW | {"requests": 2.5}, "one.json requests='2.5'"),
+    ("served-runs", SERVED | {"gpus": 2.5}, "gpus=2.5"),
+])  # fmt: skip
+def test_a_part_of_what_is_counted_is_refused(name: str, document: dict[str, Any], said: str, tmp_path: Path) -> None:
+    table = "file" in document or "rps" in document
+    given = replace(GIVEN, gpus=None) if name == "served-runs" else GIVEN
+    with pytest.raises(CurveRefused, match=f"{said}: a whole number is expected"):
+        taken(name, tmp_path / ("run.csv" if table else "run.json"), document, given)
