@@ -14,7 +14,7 @@ from probe.curve.errors import CurveRefused
 from probe.curve.operating import achievable_batch, best_batch, unmeasured
 from probe.curve.printing import print_beside, print_errors, print_notes, print_ratios, print_rows, print_setup
 from probe.curve.remote import fetched, listed
-from probe.curve.schema import ResultFile, dump_result, json_schema, read_result
+from probe.curve.schema import ResultFile, dump_result, json_schema, read_result, undated
 from probe.curve.sides import room_and_quality, sides
 from probe.engine.errors import ProbeError
 from probe.fit.beside import beside, gap_note
@@ -84,6 +84,8 @@ def import_(format: str, file: Path, out: Path, **given: Any) -> None:
             fitted, said = with_curve(result), "curve"
         except CurveRefused as refused:
             fitted, said = result, f"no curve: {refused}"
+        if undated(result):
+            said += ", date not stated: give --measured-at"
         path = out / f"{result.result_id.replace('/', '_')}.json"
         path.write_bytes(dump_result(fitted))
         click.echo(f"{path}: {len(result.points)} points, {len(result.served)} runs, {said}")
@@ -106,6 +108,7 @@ def list_(folder: Path, api: str | None, key: str | None) -> None:
         result = read_result(path)
         file = result.curve or {}
         marks = [name for name in ("floor", "behaviour_changing") if file.get(name)]
+        marks += ["date not stated"] if undated(result) else []
         held = file.get("errors", {}).get("mape")
         error = "error not known" if held is None else f"held-out error {held:.1%}"
         shown = [result.result_id, result.model.name, result.device.gpu, file.get("form", "no curve"), error, *marks]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from probe.curve.curve import CurveDocument
-from probe.curve.schema import Quality, ResultFile
+from probe.curve.schema import Quality, ResultFile, undated
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,14 @@ def warnings_of(result: ResultFile) -> list[str]:
 
 
 def differing(a: ResultFile, b: ResultFile) -> list[str]:
-    """What two curves do not share beside what is compared: other models, or other GPUs."""
+    """What two curves do not share beside what is compared: other models, or other GPUs; and which of them has no date to hold beside
+    the other's."""
     found = []
     if a.model.name != b.model.name:
         found.append(f"two models: {a.model.name} and {b.model.name}; their tokens are not each other's")
     if a.device.count != b.device.count:
         found.append(f"{a.device.count} and {b.device.count} GPUs a replica: tokens a second are of all of them")
-    return found
+    return found + [f"{one.result_id}: date not stated" for one in (a, b) if undated(one)]
 
 
 def quality_text(quality: Quality | None, random_weights: bool | None = None) -> str:

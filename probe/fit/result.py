@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import ResultFile
+from probe.curve.schema import ResultFile, undated
 from probe.curve.write import step_file, table_file
 from probe.fit.fit import fit
 from probe.fit.model import Experts
@@ -14,7 +14,16 @@ from probe.fit.within_peak import within_peak
 
 
 def with_curve(result: ResultFile) -> ResultFile:
-    """The file with fit and curve. Raises CurveRefused when neither steps nor served runs are enough for one."""
+    """The file with fit and curve. Raises CurveRefused when neither steps nor served runs are enough for one. That nobody stated when it
+    was measured is a note."""
+    found = _fitted(result)
+    if found.fit is None or not undated(result):
+        return found
+    note = "date not stated: how old these figures are can't be told"
+    return msgspec.structs.replace(found, fit=msgspec.structs.replace(found.fit, notes=[note, *found.fit.notes]))
+
+
+def _fitted(result: ResultFile) -> ResultFile:
     if any(p.kind == "decode" for p in result.points):
         return _steps(result)
     if result.served:

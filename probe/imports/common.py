@@ -16,11 +16,10 @@ import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.peaks import nominal_bandwidth, nominal_flops
-from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run
+from probe.curve.schema import UNKNOWN, DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run
 from probe.curve.setup_shape import shape_in_file
 from probe.engine.models.presets import PRESETS, preset
 
-UNKNOWN = "unknown"
 _PLAIN = ("float16", "fp16", "half", "bfloat16", "bf16", "float32", "fp32", "float", "none")
 _KINDS = r"(?:nv|mx)?fp[48]|int[48]|awq|gptq|w\d+a\d+|i?q[1-8](?:_[a-z0-9]+)+|[2-8]-?bit|exl[23]|hqq|bnb"
 _QUANTISED = re.compile(rf"(?:^|[-_/.])({_KINDS})(?=$|[-_/.])", re.IGNORECASE)

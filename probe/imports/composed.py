@@ -8,9 +8,9 @@ import msgspec
 
 from probe.curve.architecture import architecture_of
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import ResultFile
+from probe.curve.schema import UNKNOWN, ResultFile
 from probe.engine.models.presets import preset
-from probe.imports.common import UNKNOWN, Given, setup
+from probe.imports.common import Given, setup
 from probe.imports.op_tables import compose, read_op_tables
 
 # As the tables have it.

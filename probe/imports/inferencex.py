@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import ResultFile, Served
+from probe.curve.schema import UNKNOWN, ResultFile, Served
 from probe.imports.bench_serve import latencies, metrics, run_of
 from probe.imports.common import (
-    UNKNOWN,
     Given,
     counted,
     figure,

@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import Metric, ResultFile, Served
+from probe.curve.schema import UNKNOWN, Metric, ResultFile, Served
 from probe.curve.terms import Terms
 from probe.imports.bench_serve import TPOT
-from probe.imports.common import UNKNOWN, Given, figure, number, positive, read_rows, required, setup
+from probe.imports.common import Given, figure, number, positive, read_rows, required, setup
 from probe.imports.parts import held_to_parts
 
 _SETUP = ("model", "hardware", "engine", "gpus", "precision")
