@@ -10,7 +10,7 @@ from probe.curve.write import step_file, table_file
 from probe.fit.fit import fit
 from probe.fit.model import Experts
 from probe.fit.table import fit_table
-from probe.fit.within_peak import within_peak
+from probe.fit.within_peak import served_within_peak, within_peak
 
 
 def with_curve(result: ResultFile) -> ResultFile:
@@ -28,7 +28,8 @@ def _fitted(result: ResultFile) -> ResultFile:
         return _steps(result)
     if result.served:
         table = fit_table(result.served)
-        fitted = msgspec.structs.replace(result, fit=table.report)
+        report = msgspec.structs.replace(table.report, notes=[*table.report.notes, *served_within_peak(result)])
+        fitted = msgspec.structs.replace(result, fit=report)
         return msgspec.structs.replace(fitted, curve=table_file(fitted, table.steps, table.first_token))
     raise CurveRefused("points", len(result.points), "neither measured decode steps nor served runs")
 

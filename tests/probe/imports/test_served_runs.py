@@ -110,3 +110,24 @@ def test_rows_of_one_configuration_that_contradict_each_other_are_refused(
 def test_configurations_may_differ_from_each_other(tmp_path: Path) -> None:
     found = read_foreign("served-runs", configuration(tmp_path, "gpus", "1"), Given(input_tokens=512))
     assert [(one.device.gpu, one.device.count) for one in found] == [("H100", 1), ("H200", 4)]
+
+
+def served_on(tmp_path: Path, model: str, pace_ms: float) -> list[str]:
+    """Notes on a table of 1 and 2 users at `pace_ms` a token on an H100."""
+    for users in (1, 2):
+        record = {"completed": 8, "max_concurrency": users, "total_input_tokens": 4096, "total_output_tokens": 808}
+        record |= {"median_tpot_ms": pace_ms, "output_throughput": users * 950 / pace_ms}
+        (tmp_path / f"{users}.json").write_text(json.dumps(record))
+    given = Given(model=model, gpu="H100", gpus=1, engine="e", dtype="bf16", measured_at="2026-11-01")
+    [found] = read_foreign("vllm-bench-serve", tmp_path, given)
+    fit = with_curve(found).fit
+    return [] if fit is None else [note for note in fit.notes if "peak" in note]
+
+
+def test_served_tokens_faster_than_the_gpu_s_steps_are_said_to_be(tmp_path: Path) -> None:
+    """15 GB of weights in 0.5 ms are 30 TB a second, 9 times an H100's 3.35; in 5 ms they can be read."""
+    said = "2 of 2 runs are above the device's peak, 9.0 times at most: only several tokens a step, of drafts, make them possible"
+    assert served_on(tmp_path, "Llama-3.1-8B", 0.5) == [said]
+    assert served_on(tmp_path, "Llama-3.1-8B", 5.0) == []
+    unknown = "not checked against the device's peak: the shape of another is not known"
+    assert served_on(tmp_path, "another", 5.0) == [unknown]
