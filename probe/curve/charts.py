@@ -119,12 +119,12 @@ def best(figure: Any, one: Drawn, cell: Cell) -> None:
 
 def roofline(figure: Any, one: Drawn, cell: Cell) -> None:
     """Operations a second over operations a byte of each measured shape, under the measured ceiling, else the nominal one; empty where
-    the shape, the width or both ceilings are not known."""
+    the shape, the width or the ceilings are not known."""
     figure.update_xaxes(title="operations a byte", type="log", **cell)
     figure.update_yaxes(title="operations a second", type="log", **cell)
     result = one.result
     shape, width, ceiling = shape_of(result), widths(result), measured_of(result) or peak_of(result)
-    if shape is None or width is None or ceiling is None:
+    if shape is None or width is None or ceiling is None or ceiling.flops is None:
         return
     intensities = np.geomspace(0.1, 1e4, 60)
     roof = np.minimum(intensities * ceiling.bytes_per_second, ceiling.flops)
@@ -133,7 +133,7 @@ def roofline(figure: Any, one: Drawn, cell: Cell) -> None:
         at, reached = [], []
         for point in (some for some in result.points if some.kind == kind):
             use = use_of(point, shape, ceiling, *width)
-            done = use.operations * ceiling.flops
+            done = (use.operations or 0.0) * ceiling.flops
             at.append(done / (use.bandwidth * ceiling.bytes_per_second))
             reached.append(done)
         if at:

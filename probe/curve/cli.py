@@ -13,9 +13,17 @@ from probe.curve.compare import common_points, differing, rows_of, warnings_of
 from probe.curve.curve import CurveDocument
 from probe.curve.errors import CurveRefused
 from probe.curve.operating import achievable_batch, best_batch, unmeasured
-from probe.curve.printing import print_beside, print_errors, print_notes, print_ratios, print_rows, print_setup
+from probe.curve.printing import (
+    print_beside,
+    print_errors,
+    print_notes,
+    print_ratios,
+    print_rows,
+    print_setup,
+    print_use,
+)
 from probe.curve.remote import fetched, listed
-from probe.curve.schema import ResultFile, dump_result, json_schema, read_result
+from probe.curve.schema import ResultFile, dump_result, json_schema, read_result, undated
 from probe.curve.sides import room_and_quality, sides
 from probe.engine.errors import ProbeError
 from probe.fit.beside import beside, gap_note
@@ -85,6 +93,8 @@ def import_(format: str, file: Path, out: Path, **given: Any) -> None:
             fitted, said = with_curve(result), "curve"
         except CurveRefused as refused:
             fitted, said = result, f"no curve: {refused}"
+        if undated(result):
+            said += ", date not stated: give --measured-at"
         path = out / f"{result.result_id.replace('/', '_')}.json"
         path.write_bytes(dump_result(fitted))
         click.echo(f"{path}: {len(result.points)} points, {len(result.served)} runs, {said}")
@@ -113,6 +123,7 @@ def list_(folder: Path, api: str | None, key: str | None) -> None:
             continue
         file = result.curve or {}
         marks = [name for name in ("floor", "behaviour_changing") if file.get(name)]
+        marks += ["date not stated"] if undated(result) else []
         held = file.get("errors", {}).get("mape")
         error = "error not known" if held is None else f"held-out error {held:.1%}"
         shown = [result.result_id, result.model.name, result.device.gpu, file.get("form", "no curve"), error, *marks]
@@ -164,6 +175,7 @@ def show(
         fits = "cache not stated" if room is None else f"{room} fit the cache"
         beyond = "  extrapolated" if unmeasured(document, context, best, ttft, budget) else ""
         click.echo(f"best batch at {context}: {'none holds the targets' if best is None else best} ({fits}){beyond}")
+    print_use(result)
     print_notes(result)
     _write_html([(result, document)], html, gpu_price)
 
@@ -194,6 +206,7 @@ def compare(a: str, b: str, api: str | None, key: str | None, gpu_price: float |
     print_ratios(sides(*tables))
     for line in [
         *differing(*(result for result, _ in pairs)),
+        *(f"{result.result_id}: date not stated" for result, _ in pairs if undated(result)),
         *(x for result, _ in pairs for x in warnings_of(result)),
     ]:
         click.echo(f"note: {line}")

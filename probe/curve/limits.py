@@ -16,18 +16,20 @@ _NEAR = 0.95
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Bytes and operations a second of all devices of a replica: nominal peaks, or what own tests measured."""
+    """Bytes and operations a second of all devices of a replica: nominal peaks, or what own tests measured. Attributes: flops: None: not
+    known, and nothing is held to them."""
 
     bytes_per_second: float
-    flops: float
+    flops: float | None
 
 
 @dataclass(frozen=True)
 class Use:
-    """Shares of the ceilings. Attributes: bound: the larger of the two; verdict: against the peaks."""
+    """Shares of the ceilings. Attributes: operations: None where their ceiling is not known; bound: the larger of the two; verdict:
+    against the peaks."""
 
     bandwidth: float
-    operations: float
+    operations: float | None
     bound: Literal["bandwidth", "operations"]
     verdict: Verdict
 
@@ -42,10 +44,12 @@ def use_of(point: Point, model: Architecture, ceiling: Ceiling, weight_bytes: fl
     bandwidth = model.bytes(tokens, held, weight_bytes, kv_width) / most
     least = model.bytes(tokens, held, weight_bytes, kv_width, least=True) / most
     rows = point.batch + (1 if point.new else 0)
-    operations = model.flops(tokens, point.context_sum + point.pairs, rows) / point.seconds / ceiling.flops
-    near = max(bandwidth, operations) > _NEAR
-    verdict: Verdict = "impossible" if max(least, operations) > 1 else "suspicious" if near else "possible"
-    return Use(bandwidth, operations, "bandwidth" if bandwidth >= operations else "operations", verdict)
+    rate = model.flops(tokens, point.context_sum + point.pairs, rows) / point.seconds
+    operations = None if ceiling.flops is None else rate / ceiling.flops
+    computed = operations or 0.0
+    near = max(bandwidth, computed) > _NEAR
+    verdict: Verdict = "impossible" if max(least, computed) > 1 else "suspicious" if near else "possible"
+    return Use(bandwidth, operations, "bandwidth" if bandwidth >= computed else "operations", verdict)
 
 
 def possible(
@@ -61,6 +65,7 @@ def possible(
         if use.verdict != "impossible":
             kept.append(point)
         if use.verdict != "possible":
-            share = f"{use.bandwidth:.0%} of bandwidth, {use.operations:.0%} of operations"
-            said.append(f"{use.verdict}: {point.kind} batch {point.batch}, {point.seconds:g} s: {share}")
+            share = "" if use.operations is None else f", {use.operations:.0%} of operations"
+            shown = f"{point.kind} batch {point.batch}, {point.seconds:g} s: {use.bandwidth:.0%} of bandwidth"
+            said.append(f"{use.verdict}: {shown}{share}")
     return kept, said

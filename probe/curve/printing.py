@@ -5,7 +5,9 @@ from __future__ import annotations
 import click
 
 from probe.curve.compare import Row, warnings_of
-from probe.curve.schema import Fit, ResultFile
+from probe.curve.limits import use_of
+from probe.curve.schema import Fit, Point, ResultFile
+from probe.curve.setup_shape import measured_of, peak_of, shape_of, widths
 from probe.curve.sides import Side
 from probe.fit.beside import Beside
 
@@ -27,6 +29,32 @@ def print_notes(result: ResultFile) -> None:
     """What a reader must know of it."""
     for line in [*warnings_of(result), *(result.fit.notes if result.fit else [])]:
         click.echo(f"note: {line}")
+
+
+def print_use(result: ResultFile) -> None:
+    """What share of the ceilings (measured ones, else nominal) the smallest and largest decode steps and the longest prompt reach, and
+    which of the two binds them; nothing where they are not known."""
+    shape, width = shape_of(result), widths(result)
+    ceiling, kind = measured_of(result), "measured"
+    if ceiling is None:
+        ceiling, kind = peak_of(result), "nominal"
+    if shape is None or width is None or ceiling is None:
+        return
+    steps = [one for one in result.points if one.kind == "decode" and one.n > 0]
+    prompts = [one for one in result.points if one.kind == "prefill" and one.n > 0]
+    ends = [min(steps, key=_size), max(steps, key=_size)] if steps else []
+    shown = list({id(one): one for one in [*ends, *([max(prompts, key=_size)] if prompts else [])]}.values())
+    for point in shown:
+        use = use_of(point, shape, ceiling, *width)
+        name = (
+            f"prefill of {point.new}" if point.new else f"decode {point.batch}x{round(point.context_sum / point.batch)}"
+        )
+        operations = "operations not known" if use.operations is None else f"{use.operations:.0%} of operations"
+        click.echo(f"{name}: {use.bandwidth:.0%} of the {kind} bandwidth, {operations}: bound by {use.bound}")
+
+
+def _size(point: Point) -> tuple[int, int, int]:
+    return point.batch, point.context_sum, point.new
 
 
 def print_ratios(rows: list[Side]) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from probe.curve.errors import CurveRefused, value_at
 
 VERSION = 1
+UNKNOWN = "unknown"  # a date that nobody stated
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
@@ -234,7 +235,7 @@ class Fit(Record):
 
 class Run(Record):
     """How it was measured. Attributes:
-    measured_at: ISO 8601, UTC. source: file or address an import came from, and its licence.
+    measured_at: ISO 8601, UTC; "unknown" where nobody stated it. source: file or address an import came from, and its licence.
     drift: how much slower the reference point became, as a share. pace: seconds of the fixed piece of work beside clean samples: the
     machine's own pace when this was measured. None: not known. pace_work: which work that was; another's seconds can't be compared.
     """
@@ -266,6 +267,11 @@ class ResultFile(Record):
     quality: Quality | None = None
     fit: Fit | None = None
     curve: dict[str, Any] | None = None
+
+
+def undated(result: ResultFile) -> bool:
+    """Whether nobody stated when it was measured."""
+    return result.run.measured_at == UNKNOWN
 
 
 def load_result(text: str | bytes) -> ResultFile:

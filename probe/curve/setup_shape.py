@@ -117,11 +117,12 @@ def widths(result: ResultFile) -> tuple[float, float] | None:
 
 
 def peak_of(result: ResultFile) -> Ceiling | None:
-    """Nominal peaks of all devices of the replica; None where they are not stated."""
+    """Nominal peaks of all devices of the replica; None where their bandwidth is not stated."""
     device = result.device
-    if not device.peak_bytes_per_second or not device.peak_flops:
+    if not device.peak_bytes_per_second:
         return None
-    return Ceiling(device.peak_bytes_per_second * device.count, device.peak_flops * device.count)
+    flops = device.peak_flops * device.count if device.peak_flops else None
+    return Ceiling(device.peak_bytes_per_second * device.count, flops)
 
 
 def measured_of(result: ResultFile) -> Ceiling | None:

@@ -5,22 +5,31 @@ from __future__ import annotations
 import msgspec
 
 from probe.curve.errors import CurveRefused
-from probe.curve.limits import possible
-from probe.curve.schema import Point, ResultFile
-from probe.curve.setup_shape import peak_of, shape_of, widths
+from probe.curve.schema import ResultFile, undated
 from probe.curve.write import step_file, table_file
 from probe.fit.fit import fit
 from probe.fit.model import Experts
 from probe.fit.table import fit_table
+from probe.fit.within_peak import served_within_peak, within_peak
 
 
 def with_curve(result: ResultFile) -> ResultFile:
-    """The file with fit and curve. Raises CurveRefused when neither steps nor served runs are enough for one."""
+    """The file with fit and curve. Raises CurveRefused when neither steps nor served runs are enough for one. That nobody stated when it
+    was measured is a note."""
+    found = _fitted(result)
+    if found.fit is None or not undated(result):
+        return found
+    note = "date not stated: how old these figures are can't be told"
+    return msgspec.structs.replace(found, fit=msgspec.structs.replace(found.fit, notes=[note, *found.fit.notes]))
+
+
+def _fitted(result: ResultFile) -> ResultFile:
     if any(p.kind == "decode" for p in result.points):
         return _steps(result)
     if result.served:
         table = fit_table(result.served)
-        fitted = msgspec.structs.replace(result, fit=table.report)
+        report = msgspec.structs.replace(table.report, notes=[*table.report.notes, *served_within_peak(result)])
+        fitted = msgspec.structs.replace(result, fit=report)
         return msgspec.structs.replace(fitted, curve=table_file(fitted, table.steps, table.first_token))
     raise CurveRefused("points", len(result.points), "neither measured decode steps nor served runs")
 
@@ -35,7 +44,7 @@ def experts_of(result: ResultFile) -> Experts:
 
 
 def _steps(result: ResultFile) -> ResultFile:
-    points, limits = _possible(result)
+    points, limits = within_peak(result)
     found = fit(points, experts_of(result))
     report = msgspec.structs.replace(found.report, notes=[*limits, *found.report.notes])
     if result.run.via == "composed":
@@ -44,11 +53,3 @@ def _steps(result: ResultFile) -> ResultFile:
     fitted = msgspec.structs.replace(result, fit=report)
     file = step_file(fitted, found.points, found.model.terms, found.model.residual)
     return msgspec.structs.replace(fitted, curve=file)
-
-
-def _possible(result: ResultFile) -> tuple[list[Point], list[str]]:
-    """Points that the device can do, where its peaks and the model's shape are known; else all of them, and nothing is said."""
-    shape, peak, width = shape_of(result), peak_of(result), widths(result)
-    if shape is None or peak is None or width is None:
-        return result.points, []
-    return possible(result.points, shape, peak, width)

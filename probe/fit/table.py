@@ -2,7 +2,8 @@
 
 A served run says how long a token took beside so many sequences, others' prefill included. Batch over step is the run's own throughput:
 requests that still wait for their first token are kept in flight but are no part of a batch. Nothing is smoothed: where
-throughput falls with more users, the table falls with it.
+throughput falls with more users, the table falls with it. A run in which less than one sequence decodes at once, on average, stands at
+batch 1 with the seconds that a token took, waiting and prefill included.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from probe.curve.schema import Error, Fit, Served
 from probe.fit.errors import error_of
 from probe.fit.folds import alike
 
+_ONE = 1 - 1e-9
 Row = tuple[float, float, float, float | None]
 
 
@@ -37,11 +39,22 @@ def step_seconds(run: Served) -> float | None:
 
 
 def batch_of(run: Served) -> float | None:
-    """Sequences decoding at once: output tokens a second times seconds a token (Little's law); else the concurrency kept."""
+    """Sequences decoding at once while any does, so 1 at least: output tokens a second times seconds a token (Little's law); else the
+    concurrency kept."""
+    decoding = _decoding(run)
+    return run.concurrency if decoding is None else max(decoding, 1.0)
+
+
+def alone(run: Served) -> bool:
+    """Whether less than one sequence decoded at once, on average."""
+    decoding = _decoding(run)
+    return decoding is not None and decoding < _ONE
+
+
+def _decoding(run: Served) -> float | None:
+    """Sequences decoding at once, the time in which none does counted; None where throughput or pace are not known."""
     step = step_seconds(run)
-    if run.output_tokens_per_second and step:
-        return max(run.output_tokens_per_second * step, 1.0)
-    return run.concurrency
+    return run.output_tokens_per_second * step if run.output_tokens_per_second and step else None
 
 
 def sessions(runs: Sequence[Served]) -> bool:
@@ -50,9 +63,12 @@ def sessions(runs: Sequence[Served]) -> bool:
 
 
 def place(run: Served, by_users: bool) -> tuple[float, float] | None:
-    """(batch, seconds a token) of a run; None where it says too little. By users: all of them, and what each waited for a token."""
+    """(batch, seconds a token) of a run; None where it says too little. By users: all of them, and what each waited for a token. Of a
+    run alone: 1, and the time from token to token, whatever was done in it."""
     if by_users and run.output_tokens_per_second and run.concurrency:
         return run.concurrency, run.concurrency / run.output_tokens_per_second
+    if run.output_tokens_per_second and alone(run):
+        return 1.0, 1 / run.output_tokens_per_second
     step, batch = step_seconds(run), batch_of(run)
     return (batch, step) if step and batch else None
 
@@ -87,6 +103,7 @@ def fit_table(runs: Sequence[Served]) -> Table:
         notes += ["a step is users over output tokens a second: prefill, waiting and failed work included", _hits(runs)]
     elif any(run.output_tokens_per_second for run in runs):
         notes.append("batch is output tokens a second times TPOT: sequences decoding at once, not users in flight")
+        notes += _alone(runs)
     errors = {} if held is None else {"leave_one_point": held}
     return Table(_grid(cells, saturated=True), waits, Fit(chosen="table", errors=errors, notes=notes))
 
@@ -100,6 +117,13 @@ def _unmeasured(cells: dict[tuple[float, float], float]) -> list[str]:
     shown = ", ".join(f"{most[context]:.4g} at {context:g}" for context in short[:4])
     more = f" and {len(short) - 4} more contexts" if len(short) > 4 else ""
     return [f"largest batch measured: {shown}{more}; beyond it throughput is taken not to rise"]
+
+
+def _alone(runs: Sequence[Served]) -> list[str]:
+    """How many runs stand at batch 1 though less decoded at once."""
+    count = sum(alone(run) for run in runs)
+    said = "less than one sequence decoded at once: batch 1, and waiting and prefill are in the step"
+    return [f"in {count} of {len(runs)} runs {said}"] if count else []
 
 
 def _hits(runs: Sequence[Served]) -> str:

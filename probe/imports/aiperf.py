@@ -14,6 +14,7 @@ import msgspec
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
 from probe.imports.common import Given, mapping, number, part, read_json, required, setup, whole
+from probe.imports.parts import held_to_parts
 
 _TOOL = "aiperf"
 _TO_SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "ns": 1e-9}
@@ -39,12 +40,14 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         at=export.get("start_time"),
     )
     run = Served(
-        input_tokens=required("input_tokens", _plain(export, "input_sequence_length"), given.input_tokens),
-        output_tokens=required("output_tokens", _plain(export, "output_sequence_length"), given.output_tokens),
+        input_tokens=required("input_tokens", _plain(export, "input_sequence_length", "tokens"), given.input_tokens),
+        output_tokens=required(
+            "output_tokens", _plain(export, "output_sequence_length", "tokens"), given.output_tokens
+        ),
         concurrency=number(load, "concurrency"),
         request_rate=number(load, "request_rate", "rate"),
-        requests=whole(part(export, "request_count"), "avg"),
-        failed=whole(part(export, "error_request_count"), "avg"),
+        requests=whole(part(export, "request_count"), "avg", "request_count"),
+        failed=whole(part(export, "error_request_count"), "avg", "error_request_count"),
         duration=_seconds(export, "benchmark_duration", "avg"),
         ttft_median=_seconds(export, "time_to_first_token", "p50"),
         ttft_mean=_seconds(export, "time_to_first_token", "avg"),
@@ -53,8 +56,8 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         tpot_mean=_seconds(export, "inter_token_latency", "avg"),
         tpot_p99=_seconds(export, "inter_token_latency", "p99"),
         e2e_median=_seconds(export, "request_latency", "p50"),
-        output_tokens_per_second=_plain(export, "output_token_throughput"),
-        requests_per_second=_plain(export, "request_throughput"),
+        output_tokens_per_second=_plain(export, "output_token_throughput", "tokens/sec"),
+        requests_per_second=_plain(export, "request_throughput", "requests/sec"),
         label=path.name,
     )
     version = export.get("aiperf_version")
@@ -65,7 +68,7 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         Metric(name="ttft", tool=_TOOL, tool_version=version, definition="time_to_first_token"),
         Metric(name="tpot", tool=_TOOL, tool_version=version, definition=definition),
     ]
-    return [msgspec.structs.replace(base, served=[run], metrics=tags)]
+    return [msgspec.structs.replace(base, served=[held_to_parts(run, path.name)], metrics=tags)]
 
 
 def _model(config: Mapping[str, Any]) -> str | None:
@@ -105,8 +108,13 @@ def _gpus(export: Mapping[str, Any]) -> list[str | None]:
     return list(found.values())
 
 
-def _plain(export: Mapping[str, Any], name: str) -> float | None:
-    return number(part(export, name), "avg")
+def _plain(export: Mapping[str, Any], name: str, unit: str) -> float | None:
+    """The mean, in this unit. Raises CurveRefused naming any other."""
+    record = part(export, name)
+    found = number(record, "avg")
+    if found is not None and record.get("unit") != unit:
+        raise CurveRefused(f"{name}.unit", record.get("unit"), f"{unit} is expected")
+    return found
 
 
 def _seconds(export: Mapping[str, Any], name: str, statistic: str) -> float | None:

@@ -14,7 +14,8 @@ import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
-from probe.imports.common import Given, check_units, model_name, number, read_json, seconds, setup, whole
+from probe.imports.common import Given, model_name, number, read_json, seconds, setup, whole
+from probe.imports.parts import held_to_parts
 
 TPOT = "(end to end - first token) / (output tokens - 1): the first token is not in it"
 ITL = "between stream chunks: several tokens may share one"
@@ -22,7 +23,7 @@ ITL = "between stream chunks: several tokens may share one"
 
 def run_of(record: Mapping[str, Any], where: str) -> Served:
     """One run. Raises CurveRefused where lengths are missing or units contradict each other."""
-    completed = number(record, "completed", "successful_requests")
+    completed = whole(record, "completed") or whole(record, "successful_requests")
     total_in, total_out = number(record, "total_input_tokens"), number(record, "total_output_tokens")
     if not completed or total_in is None or not total_out:
         raise CurveRefused(
@@ -34,7 +35,7 @@ def run_of(record: Mapping[str, Any], where: str) -> Served:
         output_tokens=total_out / completed,
         concurrency=number(record, "max_concurrency"),
         request_rate=rate,
-        requests=int(completed),
+        requests=completed,
         failed=whole(record, "failed"),
         duration=number(record, "duration"),
         output_tokens_per_second=number(record, "output_throughput"),
@@ -44,7 +45,7 @@ def run_of(record: Mapping[str, Any], where: str) -> Served:
         label=where,
         **latencies(record),
     )
-    return check_units(run, where)
+    return held_to_parts(run, where, closed=True)
 
 
 def latencies(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,11 +72,12 @@ def read(path: Path, given: Given) -> list[ResultFile]:
     records = [(one, read_json(one)) for one in files]
     if not records:
         raise CurveRefused("file", str(path), "no JSON file is here")
-    first = records[0][1]
     models = {model_name(record.get("model_id")) for _, record in records}
-    if len(models) > 1:
-        raise CurveRefused("model_id", sorted(models), "one setup at a time is imported")
+    engines = {str(record["backend"]) for _, record in records if record.get("backend")}
+    for name, found, said in (("model_id", models, None), ("backend", engines, given.engine)):
+        if len(found) > 1 and said is None:
+            raise CurveRefused(name, sorted(found), "one setup at a time is imported")
     at = max((str(record["date"]) for _, record in records if record.get("date")), default=None)
-    base = setup(path.stem, given, path, model=models.pop(), gpu=None, engine=first.get("backend"), at=at)
+    base = setup(path.stem, given, path, model=models.pop(), gpu=None, engine=next(iter(engines), None), at=at)
     served = [run_of(record, one.name) for one, record in records]
     return [msgspec.structs.replace(base, served=served, metrics=metrics("vllm bench serve"))]

@@ -12,10 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from probe.curve.errors import CurveRefused
-from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run, Served
+import msgspec
 
-UNKNOWN = "unknown"
+from probe.curve.errors import CurveRefused
+from probe.curve.peaks import nominal_bandwidth, nominal_flops
+from probe.curve.schema import UNKNOWN, DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run
+from probe.curve.setup_shape import shape_in_file
+from probe.engine.models.presets import PRESETS, preset
+
 _PLAIN = ("float16", "fp16", "half", "bfloat16", "bf16", "float32", "fp32", "float", "none")
 _KINDS = r"(?:nv|mx)?fp[48]|int[48]|awq|gptq|w\d+a\d+|i?q[1-8](?:_[a-z0-9]+)+|[2-8]-?bit|exl[23]|hqq|bnb"
 _QUANTISED = re.compile(rf"(?:^|[-_/.])({_KINDS})(?=$|[-_/.])", re.IGNORECASE)
@@ -95,10 +99,22 @@ def number(record: Mapping[str, Any], *names: str) -> float | None:
     return None
 
 
-def whole(record: Mapping[str, Any], *names: str) -> int | None:
-    """`number`, of things that are counted."""
-    found = number(record, *names)
-    return None if found is None else int(found)
+def whole(record: Mapping[str, Any], name: str, where: str = "") -> int | None:
+    """`number`, of things that are counted. Raises CurveRefused naming it, after `where`, with a part of one."""
+    found = number(record, name)
+    if found is None:
+        return None
+    if not found.is_integer():
+        raise CurveRefused(f"{where} {name}".strip(), record.get(name), "a whole number is expected")
+    return int(found)
+
+
+def counted(record: Mapping[str, Any], name: str) -> int:
+    """`whole`, of what must be there. Raises CurveRefused naming it."""
+    found = whole(record, name)
+    if found is None:
+        raise CurveRefused(name, record.get(name), "a number is expected")
+    return found
 
 
 def part(record: Mapping[str, Any], name: str, where: str = "") -> Mapping[str, Any]:
@@ -125,16 +141,6 @@ def seconds(record: Mapping[str, Any], name: str) -> float | None:
     return found or None
 
 
-def check_units(run: Served, where: str) -> Served:
-    """Refuses a run whose end-to-end time is not about TTFT + TPOT * (output - 1): one of them is in another unit."""
-    pace = run.tpot_median or run.tpot_mean
-    if run.e2e_median and run.ttft_median and pace and run.output_tokens > 1:
-        expected = run.ttft_median + pace * (run.output_tokens - 1)
-        if not 0.1 < run.e2e_median / expected < 10:
-            raise CurveRefused("units", where, f"end to end {run.e2e_median:g} s, but its parts make {expected:g} s")
-    return run
-
-
 def required(field: str, *values: Any) -> Any:
     """The first that is known; raises CurveRefused asking for it."""
     for value in values:
@@ -156,17 +162,32 @@ def setup(
     dtype: str | None = None,
 ) -> ResultFile:
     """A result file without measurements; what the user gave stands above what the file said. How many GPUs there are is asked for:
-    dollars go by it."""
+    dollars go by it. The shape is that of a preset of the model's name, the peaks are those of the GPU's."""
     name, stated = str(required("model", given.model, model)), given.dtype or dtype
+    device, quantised = str(required("gpu", given.gpu, gpu)), quantisation(stated, name)
     return ResultFile(
         version=1,
         result_id=result_id,
         run=Run(measured_at=dated(required("measured_at", given.measured_at, at)), via="import", source=source.name),
-        model=ModelInfo(name=name, dtype=stated, quantization=quantisation(stated, name)),
+        model=_described(ModelInfo(name=name, dtype=stated, quantization=quantised)),
         engine=EngineInfo(name=str(required("engine", given.engine, engine))),
         device=DeviceInfo(
-            gpu=str(required("gpu", given.gpu, gpu)), count=int(float(required("gpus", given.gpus, gpus)))
+            gpu=device,
+            count=counted({"gpus": required("gpus", given.gpus, gpus)}, "gpus"),
+            peak_bytes_per_second=nominal_bandwidth(device),
+            peak_flops=nominal_flops(device, quantised or stated),
         ),
+    )
+
+
+def _described(model: ModelInfo) -> ModelInfo:
+    """With the shape of the preset that the last part of its name is; without one as it was."""
+    name = model.name.rsplit("/", 1)[-1]
+    if name not in PRESETS:
+        return model
+    shape = shape_in_file(preset(name))
+    return msgspec.structs.replace(
+        model, architecture=shape.fields, attention=shape.attention, sliding_window=shape.sliding_window
     )
 
 

@@ -8,11 +8,13 @@ import msgspec
 
 from probe.curve.architecture import architecture_of
 from probe.curve.errors import CurveRefused
-from probe.curve.peaks import nominal_peaks
-from probe.curve.schema import ResultFile
+from probe.curve.schema import UNKNOWN, ResultFile
 from probe.engine.models.presets import preset
-from probe.imports.common import UNKNOWN, Given, setup
+from probe.imports.common import Given, setup
 from probe.imports.op_tables import compose, read_op_tables
+
+# As the tables have it.
+_CALLED = {"bf16": "bfloat16", "fp16": "float16"}
 
 
 def read(path: Path, given: Given) -> list[ResultFile]:
@@ -26,6 +28,7 @@ def read(path: Path, given: Given) -> list[ResultFile]:
     config = preset(given.model)
     model = architecture_of(given.model, config)
     dtype = given.dtype or "bfloat16"
+    dtype = _CALLED.get(dtype, dtype)
     tables = read_op_tables(prefix, model, dtype)
     base = setup(
         f"floor-{given.model}-{prefix.name}-{dtype}",
@@ -49,7 +52,6 @@ def read(path: Path, given: Given) -> list[ResultFile]:
         "num_experts": model.experts,
         "num_experts_per_tok": model.experts_per_token,
     }
-    peaks = nominal_peaks(tables.device, dtype) or (None, None)
     described = msgspec.structs.replace(base.model, architecture=known, parameters=model.parameters)
     return [
         msgspec.structs.replace(
@@ -57,7 +59,6 @@ def read(path: Path, given: Given) -> list[ResultFile]:
             run=msgspec.structs.replace(base.run, via="composed"),
             engine=msgspec.structs.replace(base.engine, version=tables.version, kv_cache_dtype=tables.kv_cache_dtype),
             model=described,
-            device=msgspec.structs.replace(base.device, peak_bytes_per_second=peaks[0], peak_flops=peaks[1]),
             points=compose(model, tables),
         )
     ]

@@ -21,7 +21,7 @@ import numpy as np
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Point, ResultFile
-from probe.imports.common import Given, number, part, setup
+from probe.imports.common import Given, number, part, setup, whole
 
 VERSION = 1
 # Steps within an eighth of a doubling of each other are repetitions of one shape.
@@ -68,12 +68,12 @@ def _record(line: str, count: int) -> Mapping[str, Any]:
 
 def _point(record: Mapping[str, Any], count: int) -> Point | None:
     sums = part(record, "scheduled_requests", f"line {count}")
-    known = {name: number(sums, name) for name in _FIELDS}
+    known = {name: whole(sums, name, f"line {count}") for name in _FIELDS}
     seconds = number(record, "wall_time")
     missing = [name for name, value in {**known, "wall_time": seconds}.items() if value is None]
     if missing:
         raise CurveRefused(f"line {count}", missing, "these fields are required")
-    batch, held, new, cached, prompts = (int(known[name] or 0) for name in _FIELDS)
+    batch, held, new, cached, prompts = (known[name] or 0 for name in _FIELDS)
     if not batch and not new:
         return None
     if not seconds or seconds <= 0:

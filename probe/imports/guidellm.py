@@ -15,6 +15,7 @@ import msgspec
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, ResultFile, Served
 from probe.imports.common import Given, mapping, number, part, read_json, setup
+from probe.imports.parts import held_to_parts
 
 _TOOL = "guidellm"
 _NOTE = "(last token - first token) / (n - 1); GuideLLM's own name: inter_token_latency. Its time_per_output_token is not used"
@@ -51,7 +52,7 @@ def _run(record: Mapping[str, Any], index: int) -> Served:
     if inputs is None or outputs is None:
         raise CurveRefused(f"benchmarks[{index}].metrics.output_token_count", None, "token counts are required")
     strategy = part(part(record, "config"), "strategy")
-    return Served(
+    run = Served(
         input_tokens=inputs,
         output_tokens=outputs,
         request_rate=number(strategy, "rate"),
@@ -66,6 +67,7 @@ def _run(record: Mapping[str, Any], index: int) -> Served:
         requests_per_second=_of(found, "requests_per_second", "mean"),
         label=f"benchmark {index}",
     )
+    return held_to_parts(run, f"benchmarks[{index}]")
 
 
 def _of(found: Mapping[str, Any], name: str, statistic: str) -> float | None:

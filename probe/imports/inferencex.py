@@ -1,7 +1,7 @@
 """What do InferenceX's files say? Bench-serve results, per-configuration aggregates, agentic runs, and a table of points.
 
 Seconds and milliseconds differ by file: keys that end in _ms are milliseconds, the same keys without it are seconds.
-Every run is held to its own parts (end to end is about first token plus tokens). A setup is a model, hardware, engine and parallelism.
+Every run is held to its own parts. A setup is a model, hardware, engine and parallelism.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import ResultFile, Served
+from probe.curve.schema import UNKNOWN, ResultFile, Served
 from probe.imports.bench_serve import latencies, metrics, run_of
 from probe.imports.common import (
-    UNKNOWN,
     Given,
-    check_units,
+    counted,
     figure,
     model_name,
     number,
@@ -28,7 +27,9 @@ from probe.imports.common import (
     read_rows,
     seconds,
     setup,
+    whole,
 )
+from probe.imports.parts import held_to_parts
 
 _TOOL = "inferencex"
 # What a file's name says where the record doesn't: tp8, dep8, tp8-ep1 before the lengths; 16 GPUs; the precision.
@@ -125,12 +126,13 @@ def _part(pattern: re.Pattern[str], stem: str) -> str:
 
 def _agentic(record: Mapping[str, Any], where: str) -> Served:
     """Users that work through tasks with growing contexts. What was served, not what was asked for; hits as the server counted them."""
-    return Served(
+    asked, completed = (counted(record, f"num_requests_{name}") for name in ("total", "successful"))
+    run = Served(
         input_tokens=figure(record, "mean_input_tokens"),
         output_tokens=figure(record, "mean_output_tokens_actual"),
         concurrency=number(record, "users"),
-        requests=int(figure(record, "num_requests_total")),
-        failed=int(figure(record, "num_requests_total")) - int(figure(record, "num_requests_successful")),
+        requests=asked,
+        failed=asked - completed,
         duration=number(record, "duration_seconds"),
         output_tokens_per_second=number(record, "output_tput_tps"),
         total_tokens_per_second=number(record, "total_tput_tps"),
@@ -139,6 +141,7 @@ def _agentic(record: Mapping[str, Any], where: str) -> Served:
         label=where,
         **latencies(record),
     )
+    return held_to_parts(run, where, completed)
 
 
 def _nested(record: Mapping[str, Any], where: str) -> Served:
@@ -149,7 +152,7 @@ def _nested(record: Mapping[str, Any], where: str) -> Served:
         input_tokens=figure(record, "isl"),
         output_tokens=output / requests if output and requests else figure(record, "osl"),
         concurrency=number(record, "conc"),
-        requests=int(figure(inner, "successful_requests")),
+        requests=counted(inner, "successful_requests"),
         output_tokens_per_second=output,
         total_tokens_per_second=number(inner, "total_token_throughput"),
         requests_per_second=requests,
@@ -158,7 +161,7 @@ def _nested(record: Mapping[str, Any], where: str) -> Served:
         label=where,
         **latencies(inner),
     )
-    return check_units(run, where)
+    return held_to_parts(run, where, closed=True)
 
 
 def _aggregate(record: Mapping[str, Any], where: str) -> Served:
@@ -176,15 +179,15 @@ def _aggregate(record: Mapping[str, Any], where: str) -> Served:
         label=where,
         **latencies(record),
     )
-    return check_units(run, where)
+    return held_to_parts(run, where, closed=True)
 
 
 def _row(record: Mapping[str, str]) -> tuple[Setup, Served]:
     run = Served(
         input_tokens=figure(record, "isl"),
-        output_tokens=figure(record, "osl"),
+        output_tokens=_answer(record),
         concurrency=number(record, "concurrency"),
-        requests=None if not record["requests"] else int(figure(record, "requests")),
+        requests=whole(record, "requests", record["file"]),
         duration=number(record, "duration_s"),
         output_tokens_per_second=number(record, "output_tok_s"),
         ttft_median=seconds(record, "median_ttft"),
@@ -192,4 +195,18 @@ def _row(record: Mapping[str, str]) -> tuple[Setup, Served]:
         label=record["file"],
     )
     model, gpu, engine, parallel, gpus = (record[name] for name in ("model", "hw", "framework", "parallel", "gpus"))
-    return Setup(model, gpu, engine, parallel, gpus, ""), run
+    return Setup(model, gpu, engine, parallel, gpus, ""), held_to_parts(run, record["file"], closed=True)
+
+
+def _answer(record: Mapping[str, str]) -> float:
+    """Tokens of an answer as served, else the `osl` that was asked for: answers may end early, on real GPUs after a seventh. Raises
+    CurveRefused where it would be less than an eighth of that, or more than twice."""
+    asked, requests = figure(record, "osl"), whole(record, "requests", record["file"])
+    duration, throughput = number(record, "duration_s"), number(record, "output_tok_s")
+    if not requests or not duration or not throughput:
+        return asked
+    served = throughput * duration / requests
+    if not 1 / 8 <= served / asked <= 2:
+        said = f"over {duration:g} s and {requests:g} requests an answer of {asked:g} tokens would have {served:.4g}: units contradict"
+        raise CurveRefused(f"{record['file']} output_tok_s", throughput, said)
+    return served

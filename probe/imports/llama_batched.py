@@ -15,7 +15,7 @@ import msgspec
 
 from probe.curve.errors import CurveRefused
 from probe.curve.schema import Metric, Point, ResultFile
-from probe.imports.common import Given, number, setup
+from probe.imports.common import Given, number, setup, whole
 
 
 def read(path: Path, given: Given) -> list[ResultFile]:
@@ -49,7 +49,7 @@ def _points(record: dict[str, Any], count: int) -> list[Point]:
     for name, value in known.items():
         if value is None or value < (1 if name == "pl" else 0):
             raise CurveRefused(f"line {count} {name}", value, "no such number of a run")
-    new, output, batch = (int(known[name] or 0) for name in ("pp", "tg", "pl"))
+    new, output, batch = (whole(record, name, f"line {count}") or 0 for name in ("pp", "tg", "pl"))
     t_pp, t_tg = known["t_pp"] or 0.0, known["t_tg"] or 0.0
     found = []
     if output and t_tg > 0:
@@ -58,7 +58,7 @@ def _points(record: dict[str, Any], count: int) -> list[Point]:
         found.append(decode)
     if new and t_pp > 0:
         tokens = new * (1 if record.get("is_pp_shared") else batch)
-        steps = math.ceil(tokens / (number(record, "n_batch") or tokens))
+        steps = math.ceil(tokens / (whole(record, "n_batch", f"line {count}") or tokens))
         pairs = tokens * new / 2 / steps
         found.append(Point(kind="prefill", seconds=t_pp / steps, new=round(tokens / steps), pairs=pairs))
     return found

@@ -14,13 +14,15 @@ import msgspec
 import numpy as np
 
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import Metric, ResultFile, Served
+from probe.curve.schema import UNKNOWN, Metric, ResultFile, Served
 from probe.curve.terms import Terms
 from probe.imports.bench_serve import TPOT
-from probe.imports.common import UNKNOWN, Given, figure, number, positive, read_rows, required, setup
+from probe.imports.common import Given, figure, number, positive, read_rows, required, setup
+from probe.imports.parts import held_to_parts
 
+_SETUP = ("model", "hardware", "engine", "gpus", "precision")
 _COLUMNS = (
-    *("config", "model", "hardware", "engine", "gpus", "precision", "rps", "request_throughput", "tps_output"),
+    *("config", *_SETUP, "rps", "request_throughput", "tps_output"),
     *("ttft_mean_ms", "ttft_p50_ms", "ttft_p99_ms", "tpot_p50_ms", "e2el_p50_ms"),
 )
 
@@ -42,11 +44,23 @@ class Restated:
 
 
 def read(path: Path, given: Given) -> list[ResultFile]:
-    """One result file a configuration. Lengths of prompts are not in the file: --input-tokens."""
-    rows: dict[str, list[Mapping[str, str]]] = {}
-    for row in read_rows(path, *_COLUMNS):
-        rows.setdefault(row["config"], []).append(row)
-    return [_result(name, some, path, given) for name, some in rows.items()]
+    """One result file a configuration. Lengths of prompts are not in the file: --input-tokens. Raises CurveRefused naming line, field
+    and both values where rows of one configuration are of two setups."""
+    lines: dict[str, dict[int, Mapping[str, str]]] = {}
+    for line, row in enumerate(read_rows(path, *_COLUMNS), 2):
+        lines.setdefault(row["config"], {})[line] = row
+    for name, some in lines.items():
+        _one_setup(name, some)
+    return [_result(name, list(some.values()), path, given) for name, some in lines.items()]
+
+
+def _one_setup(name: str, rows: Mapping[int, Mapping[str, str]]) -> None:
+    first, *others = rows
+    for field in _SETUP:
+        for line in others:
+            if rows[line][field] != rows[first][field]:
+                said = f"line {first} of the same configuration, {name}, says {rows[first][field]!r}"
+                raise CurveRefused(f"line {line} {field}", rows[line][field], said)
 
 
 def their_cost(row: Mapping[str, str]) -> float:
@@ -89,7 +103,7 @@ def _result(name: str, rows: list[Mapping[str, str]], path: Path, given: Given) 
 
 def _run(row: Mapping[str, str], given: Given) -> Served:
     requests, output = positive(row, "request_throughput"), figure(row, "tps_output")
-    return Served(
+    run = Served(
         input_tokens=float(required("input_tokens", given.input_tokens)),
         output_tokens=output / requests,
         request_rate=figure(row, "rps"),
@@ -104,6 +118,7 @@ def _run(row: Mapping[str, str], given: Given) -> Served:
         power_w=number(row, "gpu_power_w"),
         label=f"{row['config']} {row['rps']}/s",
     )
+    return held_to_parts(run, run.label)
 
 
 def _share(row: Mapping[str, str]) -> float | None:

@@ -7,6 +7,7 @@ weights, over the cache of one sequence at its full length; of a GPU whose memor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from probe.curve.grid import Floats
 from probe.curve.schema import Error
 from probe.fit.errors import error_of
 from probe.fit.nnls import relative_nnls
-from probe.imports.common import positive, read_rows
+from probe.imports.common import positive, read_rows, whole
 
 MODELS = {
     "llama-7b": Architecture("llama-7b", 32, 4096, 32, 32, 128, 11008, 32000),
@@ -97,10 +98,15 @@ def read_runs(path: Path) -> list[StaticRun]:
         dtype = row["gpu"].rpartition("_")[2]
         if dtype not in _WIDTH or row["tensor_parallel"] != "1":
             raise CurveRefused(f"line {count} gpu", row["gpu"], "fp16, bf16 or fp8 on one GPU is expected")
-        batch, output = int(positive(row, "batch")), int(positive(row, "output_tokens"))
-        pace, new = positive(row, "output_tokens_per_s"), int(positive(row, "input_tokens"))
+        pace = positive(row, "output_tokens_per_s")
+        batch, output, new = (_counted(row, name, count) for name in ("batch", "output_tokens", "input_tokens"))
         runs.append(StaticRun(row["gpu"], row["model"], batch, new, output, _WIDTH[dtype], pace))
     return runs
+
+
+def _counted(row: Mapping[str, str], name: str, count: int) -> int:
+    positive(row, name)
+    return whole(row, name, f"line {count}") or 0
 
 
 def ceilings(runs: list[StaticRun]) -> Ceilings:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from probe.curve.schema import Fit, Metric, ResultFile, Served
-from probe.imports.common import UNKNOWN, Given, setup
+from probe.curve.schema import UNKNOWN, Fit, Metric, ResultFile, Served
+from probe.imports.common import Given, setup
 from probe.imports.trtllm import MODELS, Ceilings, StaticRun, ceilings, read_runs
 
 _THROUGHPUT = Metric(

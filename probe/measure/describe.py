@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from probe.curve.peaks import nominal_peaks
+from probe.curve.peaks import nominal_bandwidth, nominal_flops
 from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo
 from probe.curve.setup_shape import shape_in_file
 from probe.engine.kv.capacity import block_bytes
@@ -89,7 +89,6 @@ def device_info(rig: Rig, measured: Measured | None = None) -> DeviceInfo:
         )
     properties = torch.cuda.get_device_properties(device)
     driver, clock, power = _nvidia_smi(device.index or 0)
-    peaks = nominal_peaks(properties.name, rig.options.dtype)
     return DeviceInfo(
         gpu=properties.name,
         driver=driver,
@@ -97,8 +96,8 @@ def device_info(rig: Rig, measured: Measured | None = None) -> DeviceInfo:
         power_limit_w=power,
         memory_bytes=properties.total_memory,
         kv_bytes=kv_bytes,
-        peak_bytes_per_second=None if peaks is None else peaks[0],
-        peak_flops=None if peaks is None else peaks[1],
+        peak_bytes_per_second=nominal_bandwidth(properties.name),
+        peak_flops=nominal_flops(properties.name, rig.options.dtype),
         **reached,
     )
 

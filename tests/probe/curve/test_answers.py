@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -99,11 +100,13 @@ def test_experts_picked_evenly_above_the_peak_are_suspicious_and_not_impossible(
 def test_weights_are_held_to_the_peak_by_their_own_width_and_not_where_it_is_not_known(
     quantization: str | None, impossible: bool
 ) -> None:
-    """A step that reads 160 kB of 16-bit weights, or 40 kB of 4-bit ones, in 1 ms, at 150 MB a second."""
+    """A step that reads 160 kB of 16-bit weights, or 40 kB of 4-bit ones, in 1 ms, at 150 MB a second; the others read 700 kB in 5 ms
+    at most."""
     peaks = DeviceInfo(gpu="g", peak_bytes_per_second=1.5e8, peak_flops=1e12)
     model = ModelInfo(name="m", dtype="bfloat16", quantization=quantization, architecture=SHAPE)
     fast = Point(kind="decode", seconds=0.001, batch=1, context_sum=8)
-    found = with_curve(result(model=model, device=peaks, points=[*grid(DENSE), fast]))
+    few = [point for point in grid(DENSE) if point.context_sum + point.cached <= 1024]
+    found = with_curve(result(model=model, device=peaks, points=[*few, fast]))
     notes = found.fit.notes if found.fit else []
     assert any("decode batch 1, 0.001 s" in note for note in notes) is impossible
 
@@ -115,6 +118,38 @@ def test_an_impossible_point_is_not_fitted_and_the_report_names_it() -> None:
     assert found.fit is not None
     assert [note for note in found.fit.notes if note.startswith("impossible: decode batch 8")]
     assert (found.curve or {})["parameters"]["t_0"] == pytest.approx(0.005, rel=1e-6)
+
+
+def test_points_that_are_above_the_peak_for_the_most_part_make_no_curve() -> None:
+    """Steps a hundred times too fast: 160 kB of weights alone in 0.05 ms are 3.2 GB a second, of 1."""
+    peaks = DeviceInfo(gpu="g", peak_bytes_per_second=1e9, peak_flops=1e12)
+    fast = [msgspec.structs.replace(point, seconds=point.seconds / 100) for point in grid(DENSE)]
+    with pytest.raises(CurveRefused, match="37 of 37 points are above the device's peak; impossible: decode batch 1, "):
+        with_curve(result(points=fast, device=peaks))
+
+
+@pytest.mark.parametrize(("model", "device", "said"), [
+    ({"architecture": {}}, {}, "not checked against the device's peak: the shape of m is not known"),
+    ({}, {"peak_bytes_per_second": None}, "not checked against the device's peak: that of g is not known"),
+    ({}, {"peak_flops": None}, "not checked against the device's peak of operations: that of g in bfloat16 is not known"),
+    ({"dtype": "odd"}, {}, "held to the device's peak at one bit a number: how wide those of odd are is not known"),
+])  # fmt: skip
+def test_what_could_not_be_held_to_the_device_s_peak_is_said(
+    model: dict[str, Any], device: dict[str, Any], said: str
+) -> None:
+    known = result(device=DeviceInfo(gpu="g", peak_bytes_per_second=1e12, peak_flops=1e12))
+    found = msgspec.structs.replace(
+        known,
+        model=msgspec.structs.replace(known.model, **model),
+        device=msgspec.structs.replace(known.device, **device),
+    )
+    assert said in with_curve(found).fit.notes  # type: ignore[union-attr]
+    assert not any("device's peak" in note for note in with_curve(known).fit.notes)  # type: ignore[union-attr]
+
+
+def test_operations_that_have_no_ceiling_are_held_to_none() -> None:
+    use = use_of(Point(kind="prefill", seconds=1e-9, new=100, pairs=5000), SMALL, Ceiling(1e18, None))
+    assert (use.operations, use.bound, use.verdict) == (None, "bandwidth", "possible")
 
 
 def test_room_and_best_batch_are_accountings() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import pytest
 
 pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
-from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run
+from probe.curve.printing import print_use
+from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, Point, ResultFile, Run
 from probe.curve.setup_shape import shape_in_file, shape_of
 from probe.engine.models.presets import PRESETS, preset
 from probe.engine.models.shapes import weight_shapes
@@ -55,6 +57,21 @@ def test_a_pair_of_a_latent_model_is_its_keys_and_values_and_a_token_all_that_it
     assert found.flops(2, 10, 1) - found.flops(2, 0, 1) == pytest.approx(10 * pairs)
     assert found.flops(2, 0, 2) - found.flops(2, 0, 1) == 2 * found.vocab * found.hidden
     assert found.kv_bytes_per_token(2) == 61 * (512 + 64) * 2
+
+
+def test_a_step_is_told_beside_the_measured_ceilings(capsys: pytest.CaptureFixture[str]) -> None:
+    """DeepSeek-V3 on a device of 1e15 bytes and 1e18 operations a second: one sequence streams, 65,536 prompt tokens compute."""
+    device = DeviceInfo(gpu="g", measured_bytes_per_second=1e15, measured_flops=1e18)
+    points = [
+        Point(kind="decode", seconds=0.001, batch=1, context_sum=1_000, n=3),
+        Point(kind="prefill", seconds=0.02, new=65_536, pairs=65_536**2 / 2, n=3),
+    ]
+    found = msgspec.structs.replace(result("DeepSeek-V3"), device=device, points=points)
+    print_use(msgspec.structs.replace(found, model=msgspec.structs.replace(found.model, dtype="bfloat16")))
+    decode, prefill = capsys.readouterr().out.splitlines()
+    assert decode.startswith("decode 1x1000: 7% of the measured bandwidth, 0% of operations: bound by bandwidth")
+    assert prefill.startswith("prefill of 65536: 7% of the measured bandwidth, ")
+    assert prefill.endswith("bound by operations")
 
 
 def test_a_model_whose_layers_see_a_window_has_no_shape_here() -> None:

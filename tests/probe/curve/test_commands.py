@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from probe.curve.cli import curve as commands
 from probe.curve.errors import CurveRefused
-from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run, Served, dump_result
+from probe.curve.schema import DeviceInfo, EngineInfo, ModelInfo, ResultFile, Run, Served, dump_result, read_result
 from probe.fit.result import with_curve
 from probe.imports.common import Given
 from probe.imports.formats import read_foreign
@@ -227,3 +227,55 @@ def test_what_can_not_be_read_is_refused_by_name(
     code, shown = run(tmp_path, *words)
     assert code == 2
     assert said in " ".join(shown.split())
+
+
+def test_a_curve_whose_date_nobody_stated_says_so_wherever_it_is_shown(tmp_path: Path) -> None:
+    """Published tables have none; --measured-at gives them one."""
+    where = [str(shared("served-runs/master_results.csv")), "--input-tokens", "512", "--out", str(tmp_path)]
+    code, shown = run(tmp_path, "import", "served-runs", *where)
+    assert code == 0, shown
+    assert all(line.endswith("date not stated: give --measured-at") for line in shown.splitlines())
+    kept = read_result(tmp_path / "served-C1.json")
+    assert (kept.curve or {})["measured_at"] == "unknown"
+    assert kept.fit is not None
+    assert kept.fit.notes[0] == "date not stated: how old these figures are can't be told"
+    _, shown = run(tmp_path, "list", str(tmp_path))
+    assert all(line.endswith("date not stated") for line in shown.splitlines())
+    _, shown = run(tmp_path, "show", kept)
+    assert "note: date not stated" in shown
+    _, shown = run(tmp_path, "compare", kept, read_result(tmp_path / "served-C2.json"))
+    assert [line for line in shown.splitlines() if "date not stated" in line] == [
+        "note: served-C1: date not stated",
+        "note: served-C2: date not stated",
+    ]
+    code, shown = run(tmp_path, "import", "served-runs", *where, "--measured-at", "2026-06-01")
+    assert code == 0
+    assert "date not stated" not in shown
+    kept = read_result(tmp_path / "served-C1.json")
+    assert kept.run.measured_at == "2026-06-01"
+    assert not any("date" in note for note in kept.fit.notes)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("format", "file"), [
+    ("inferencex", "inferencex/throughput_points.csv"), ("inferencex", "inferencex/agentic_agg_json"),
+])  # fmt: skip
+def test_published_points_without_a_date_say_so_too(format: str, file: str, tmp_path: Path) -> None:
+    _, shown = run(tmp_path, "import", format, str(shared(file)), "--gpus", "8", "--out", str(tmp_path))
+    assert shown
+    assert all("date not stated" in line for line in shown.splitlines())
+
+
+def test_a_composed_floor_without_a_date_says_so_too(tmp_path: Path) -> None:
+    words = [
+        "import",
+        "op-tables",
+        str(shared("op-tables") / "h200_sxm"),
+        "--model",
+        "Qwen3-8B",
+        "--out",
+        str(tmp_path),
+    ]
+    _, shown = run(tmp_path, *words)
+    assert shown.rstrip().endswith("curve, date not stated: give --measured-at")
+    _, shown = run(tmp_path, *words, "--measured-at", "2026-06-01")
+    assert shown.rstrip().endswith("0 runs, curve")

@@ -28,6 +28,20 @@ def test_users_who_wait_for_their_first_token_are_no_part_of_a_batch() -> None:
     assert (found.steps.batch / found.steps.values[:, 0]).tolist() == pytest.approx([400, 600])
 
 
+def test_a_lone_user_s_throughput_is_the_one_that_was_served() -> None:
+    """60 tokens a second at 10 ms: 0.6 decode at once, the rest of the time is prefill. 1 / 10 ms would be 100 a second."""
+    found = fit_table([run(1, 0.01, 60), run(2, 0.01, 160)])
+    assert found.steps.batch.tolist() == [1.0, 1.6]
+    assert (found.steps.batch / found.steps.values[:, 0]).tolist() == pytest.approx([60, 160])
+    said = "in 1 of 2 runs less than one sequence decoded at once: batch 1, and waiting and prefill are in the step"
+    assert said in found.report.notes
+
+
+def test_a_table_without_lone_users_says_nothing_of_them() -> None:
+    notes = fit_table([run(1, 0.01, 100), run(2, 0.01, 200)]).report.notes
+    assert not any("less than one" in note for note in notes)
+
+
 def test_without_a_throughput_the_batch_is_the_users() -> None:
     runs = [Served(input_tokens=100, output_tokens=10, concurrency=users, tpot_median=0.01) for users in (2, 4)]
     assert fit_table(runs).steps.batch.tolist() == [2.0, 4.0]

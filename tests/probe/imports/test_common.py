@@ -112,3 +112,12 @@ def test_two_setups_of_one_name_do_not_take_each_other_s_place(tmp_path: Path) -
 def test_what_is_divided_by_is_above_nothing(value: object) -> None:
     with pytest.raises(CurveRefused, match=f"pace={value!r}"):
         positive({"pace": value}, "pace")
+
+
+def test_runs_of_two_engines_are_one_setup_only_where_the_engine_is_given(tmp_path: Path) -> None:
+    for engine in ("vllm", "sglang"):
+        (tmp_path / f"{engine}.json").write_text(json.dumps({**RUN, "backend": engine}))
+    with pytest.raises(CurveRefused, match=r"backend=\['sglang', 'vllm'\]: one setup at a time"):
+        read_foreign("vllm-bench-serve", tmp_path, replace(GIVEN, engine=None))
+    [found] = read_foreign("vllm-bench-serve", tmp_path, GIVEN)
+    assert found.engine.name == "e"

@@ -109,3 +109,10 @@ def test_our_own_engine_s_records_come_back(tmp_path: Path) -> None:
         ("decode", 2, 12, 0, 0.0),
         ("decode", 2, 14, 0, 0.0),
     ]
+
+
+@pytest.mark.parametrize("field", ["num_decode_requests", "sum_decode_kv_tokens"])
+def test_half_a_request_or_token_is_refused_by_its_line(field: str, tmp_path: Path) -> None:
+    sums = {"num_decode_requests": 2, "sum_decode_kv_tokens": 64, field: 2.5}
+    with pytest.raises(CurveRefused, match=f"line 1 {field}=2.5: a whole number is expected"):
+        read(tmp_path, line(0.1, **sums))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -87,3 +88,26 @@ def test_the_composed_step_is_the_sum_of_its_kernels() -> None:
     result = composed("Qwen3-8B", "h200")
     [step] = [p for p in result.points if p.kind == "decode" and p.batch == 1 and p.context_sum == 2048]
     assert step.seconds == pytest.approx(0.00501, rel=0.02)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp8"])
+def test_tables_a_hundred_times_too_fast_are_refused_as_impossible(dtype: str, tmp_path: Path) -> None:
+    """Seconds divided by 100, as where milliseconds were taken for another unit: no point is left below the H200's peak."""
+    for path in shared("op-tables").glob("h200_sxm_*_perf.parquet"):
+        found = pq.read_table(path)
+        latency = pc.divide(found["latency"], 100.0)
+        pq.write_table(found.set_column(found.column_names.index("latency"), "latency", latency), tmp_path / path.name)
+    [floor] = read_foreign("op-tables", tmp_path / "h200_sxm", Given(model="Qwen3-8B", dtype=dtype))
+    with pytest.raises(CurveRefused, match="87 of 87 points are above the device's peak; impossible: decode batch 1,"):
+        with_curve(floor)
+
+
+@pytest.mark.parametrize("device", ["h200", "h100"])
+@pytest.mark.parametrize("model", ["Qwen3-8B", "Mixtral-8x7B"])
+def test_real_tables_of_eight_bits_are_below_their_peak(model: str, device: str) -> None:
+    given = Given(model=model, dtype="fp8")
+    [floor] = read_foreign("op-tables", shared("op-tables") / f"{device}_sxm", given)
+    assert floor.device.peak_flops == 1979e12
+    found = with_curve(floor).fit
+    assert found is not None
+    assert not any("impossible" in note or "not checked" in note for note in found.notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -76,3 +77,57 @@ def test_a_curve_of_the_runs_themselves_states_its_held_out_error() -> None:
     assert not curve.header.floor
     steps = np.array([run.tpot_median for run in llama()], float)
     assert float(curve.steps.values.min()) == pytest.approx(steps.min())
+
+
+TWO = ("C1", "meta/llama", "H100", "vllm", "1", "bf16")
+
+
+def configuration(tmp_path: Path, field: str, value: str) -> Path:
+    """Three rows of one configuration and one of another; the third row says another `field`."""
+    names = ("config", "model", "hardware", "engine", "gpus", "precision")
+    figures = "rps,request_throughput,tps_output,ttft_mean_ms,ttft_p50_ms,ttft_p99_ms,tpot_p50_ms,e2el_p50_ms"
+    rows = [dict(zip(names, TWO, strict=True)) for _ in range(3)]
+    rows[2][field] = value
+    rows.insert(1, dict(zip(names, ("C2", "meta/llama", "H200", "sglang", "4", "fp8"), strict=True)))
+    lines = [",".join([*row.values(), "1,1,101,500,500,700,20,2500"]) for row in rows]
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join([",".join([*names, figures]), *lines]))
+    return path
+
+
+@pytest.mark.parametrize(("field", "value"), [
+    ("model", "other"), ("hardware", "H200"), ("engine", "sglang"), ("gpus", "8"), ("precision", "fp8"),
+])  # fmt: skip
+def test_rows_of_one_configuration_that_contradict_each_other_are_refused(
+    field: str, value: str, tmp_path: Path
+) -> None:
+    """A configuration is named after its first row: the others would be priced as that one's GPUs."""
+    said = rf"line 5 {field}='{value}': line 2 of the same configuration, C1, says "
+    with pytest.raises(CurveRefused, match=said):
+        read_foreign("served-runs", configuration(tmp_path, field, value), Given(input_tokens=512))
+
+
+def test_configurations_may_differ_from_each_other(tmp_path: Path) -> None:
+    found = read_foreign("served-runs", configuration(tmp_path, "gpus", "1"), Given(input_tokens=512))
+    assert [(one.device.gpu, one.device.count) for one in found] == [("H100", 1), ("H200", 4)]
+
+
+def served_on(tmp_path: Path, model: str, pace_ms: float) -> list[str]:
+    """Notes on a table of 1 and 2 users at `pace_ms` a token on an H100."""
+    for users in (1, 2):
+        record = {"completed": 8, "max_concurrency": users, "total_input_tokens": 4096, "total_output_tokens": 808}
+        record |= {"median_tpot_ms": pace_ms, "output_throughput": users * 950 / pace_ms}
+        (tmp_path / f"{users}.json").write_text(json.dumps(record))
+    given = Given(model=model, gpu="H100", gpus=1, engine="e", dtype="bf16", measured_at="2026-11-01")
+    [found] = read_foreign("vllm-bench-serve", tmp_path, given)
+    fit = with_curve(found).fit
+    return [] if fit is None else [note for note in fit.notes if "peak" in note]
+
+
+def test_served_tokens_faster_than_the_gpu_s_steps_are_said_to_be(tmp_path: Path) -> None:
+    """15 GB of weights in 0.5 ms are 30 TB a second, 9 times an H100's 3.35; in 5 ms they can be read."""
+    said = "2 of 2 runs are above the device's peak, 9.0 times at most: only several tokens a step, of drafts, make them possible"
+    assert served_on(tmp_path, "Llama-3.1-8B", 0.5) == [said]
+    assert served_on(tmp_path, "Llama-3.1-8B", 5.0) == []
+    unknown = "not checked against the device's peak: the shape of another is not known"
+    assert served_on(tmp_path, "another", 5.0) == [unknown]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from probe.curve.errors import CurveRefused
 from probe.imports.common import Given
 from probe.imports.formats import read_foreign
 from probe.imports.trtllm import ceilings, read_runs
@@ -92,3 +93,11 @@ def test_published_tokens_a_second_are_kept_to_the_last_digit() -> None:
     results = read_foreign("trtllm-tables", shared("published-throughput/trtllm_static_batch.csv"), Given())
     [gptj] = [one for one in results if one.result_id == "trtllm-gpt-j-6b-a100_fp16"]
     assert [run.output_tokens_per_second for run in gptj.served] == [6374, 670]
+
+
+@pytest.mark.parametrize("row", ["64.5,1,128,128,3240", "64,1,128.5,128,3240", "64,1,128,128.5,3240"])
+def test_half_a_sequence_or_token_is_refused_by_its_line(row: str, tmp_path: Path) -> None:
+    path = published(tmp_path, "h100")
+    path.write_text(f"{path.read_text()}\nh100_fp8,llama-7b,{row}")
+    with pytest.raises(CurveRefused, match=r"line 6 \w+='\d+\.5': a whole number is expected"):
+        read_runs(path)

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
-from probe.curve.peaks import nominal_peaks  # noqa: E402
+from probe.curve.peaks import nominal_bandwidth, nominal_flops  # noqa: E402
 from probe.measure import ceilings  # noqa: E402
 from probe.measure.ceilings import Measured, measure_ceilings  # noqa: E402
 
@@ -41,5 +41,29 @@ def test_the_better_of_torch_and_the_engine_s_own_product_counts(monkeypatch: py
     ("NVIDIA L4", None),
 ])  # fmt: skip
 def test_a_device_has_the_peaks_of_its_own_data_sheet(name: str, peaks: tuple[float, float] | None) -> None:
-    assert nominal_peaks(name, "bfloat16") == peaks
-    assert nominal_peaks(name, "float32") is None
+    assert (nominal_bandwidth(name), nominal_flops(name, "bfloat16")) == (peaks or (None, None))
+    assert nominal_flops(name, "float32") is None
+
+
+@pytest.mark.parametrize(("name", "dtype", "flops"), [
+    ("H200", "bf16", 989e12),
+    ("h100", "fp16", 989e12),
+    ("NVIDIA H100 80GB HBM3", "fp8", 1979e12),
+    ("h200_sxm", "fp8_e4m3", 1979e12),
+    ("NVIDIA L40S", "fp8", 733e12),
+    ("NVIDIA H100 PCIe", "fp8", None),
+    ("A100_80GB_PCIe", "bfloat16", 312e12),
+    ("H200", "int4", None),
+    ("H200", None, None),
+])  # fmt: skip
+def test_operations_go_by_the_kind_of_numbers_whatever_it_is_called(
+    name: str, dtype: str | None, flops: float | None
+) -> None:
+    assert nominal_flops(name, dtype) == flops
+
+
+@pytest.mark.parametrize(("name", "bandwidth"), [
+    ("h200", 4.8e12), ("A100_80GB_PCIe", 1.935e12), ("a100", 2.039e12), ("NVIDIA A100-PCIE-40GB", 1.555e12),
+])  # fmt: skip
+def test_a_gpu_is_known_by_other_tools_names_too(name: str, bandwidth: float) -> None:
+    assert nominal_bandwidth(name) == bandwidth
