@@ -24,7 +24,7 @@ class Latent:
 
 @dataclass(frozen=True)
 class Architecture:
-    """A decoder with MHA, GQA, MQA or MLA whose layers see the whole context.
+    """A decoder with MHA, GQA, MQA or MLA.
 
     Attributes:
         ffn: width of the feed-forward part, or of one expert. gated: it has three matrices (gate, up, down), else two.
@@ -32,6 +32,7 @@ class Architecture:
         dense_layers, dense_ffn: of a model with experts, layers that have none and their width.
         tied: the head is the input embedding.
         latent: of MLA; then kv_heads and head_dim say nothing.
+        windowed_layers: layers that see the last `window` tokens alone; the others see all.
     """
 
     name: str
@@ -50,6 +51,8 @@ class Architecture:
     dense_layers: int = 0
     dense_ffn: int = 0
     latent: Latent | None = None
+    window: int = 0
+    windowed_layers: int = 0
 
     @property
     def attention_parameters(self) -> int:
@@ -103,21 +106,29 @@ class Architecture:
         return int(self.layers * numbers * width)
 
     def flops(self, tokens: float, pairs: float, rows: float) -> float:
-        """Operations of `tokens` in a step whose queries meet `pairs` keys in all: 2 a weight, 4 a pair and head dimension; `rows` of them
-        reach the head, of a prompt the last. Of MLA the least: keys and values of a pair as they are, not absorbed into the latent."""
+        """Operations of `tokens` in a step whose queries meet `pairs` keys in all, in a windowed layer at most a window each: 2 a weight,
+        4 a pair and head dimension; `rows` of them reach the head, of a prompt the last. Of MLA the least: keys and values of a pair as
+        they are, not absorbed into the latent."""
         head = self.vocab * self.hidden
         products = (self.used - head) * tokens + head * rows
         width = 2 * self.head_dim
         if self.latent is not None:
             width = self.latent.nope + self.latent.rope + self.latent.value
-        return 2.0 * products + 2.0 * self.layers * self.heads * width * pairs
+        return 2.0 * products + 2.0 * self.heads * width * self._seen(pairs, tokens)
 
     def bytes(
-        self, tokens: float, context_sum: float, weight_bytes: float, kv_width: float, least: bool = False
+        self, tokens: float, sequences: float, context_sum: float, widths: tuple[float, float], least: bool = False
     ) -> float:
-        """Bytes a step moves: weights once, the cache that is attended to, and new rows."""
-        cache = self.kv_bytes_per_token(kv_width) * (context_sum + tokens)
-        return self.streamed(tokens, least) * weight_bytes + cache
+        """Bytes a step moves: weights once, the cache that so many sequences attend to, and new rows. `widths`: of a weight and of a cached
+        number."""
+        weight, kv = widths
+        cached = self._seen(context_sum, sequences) + self.layers * tokens
+        return self.streamed(tokens, least) * weight + self.kv_bytes_per_token(kv) / self.layers * cached
+
+    def _seen(self, whole: float, lookers: float) -> float:
+        """Of all layers together, what is looked at: in a windowed one at most a window for each that looks."""
+        full = self.layers - self.windowed_layers
+        return full * whole + self.windowed_layers * min(whole, lookers * self.window)
 
 
 def architecture_of(name: str, config: ModelConfig) -> Architecture:

@@ -41,9 +41,9 @@ def use_of(point: Point, model: Architecture, ceiling: Ceiling, weight_bytes: fl
     if tokens < 1:
         raise CurveRefused("points.batch", point.batch, "a step without tokens moves nothing")
     held, most = point.context_sum + point.cached, point.seconds * ceiling.bytes_per_second
-    bandwidth = model.bytes(tokens, held, weight_bytes, kv_width) / most
-    least = model.bytes(tokens, held, weight_bytes, kv_width, least=True) / most
-    rows = point.batch + (1 if point.new else 0)
+    rows, widths = point.batch + (1 if point.new else 0), (weight_bytes, kv_width)
+    bandwidth = model.bytes(tokens, rows, held, widths) / most
+    least = model.bytes(tokens, rows, held, widths, least=True) / most
     rate = model.flops(tokens, point.context_sum + point.pairs, rows) / point.seconds
     operations = None if ceiling.flops is None else rate / ceiling.flops
     computed = operations or 0.0

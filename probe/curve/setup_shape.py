@@ -51,6 +51,8 @@ def shape_in_file(config: ModelConfig) -> Shape:
         numbers["dense_layers"] = sum(not has for has in config.routed.layers)
         numbers["dense_intermediate_size"] = config.intermediate_size
     windows = [window for window in config.windows if window is not None]
+    if windows:
+        numbers["windowed_layers"] = len(windows)
     return Shape(numbers, _attention(config), min(windows) if windows else None)
 
 
@@ -63,9 +65,9 @@ def _attention(config: ModelConfig) -> Literal["mha", "gqa", "mqa", "mla"]:
 
 
 def shape_of(result: ResultFile) -> Architecture | None:
-    """From the architecture's own fields; None where one is missing, or attention slides."""
-    known = result.model.architecture
-    if result.model.sliding_window or any(not known.get(name) for name in _FIELDS):
+    """From the architecture's own fields; None where one is missing."""
+    known, window = result.model.architecture, result.model.sliding_window
+    if any(not known.get(name) for name in (*_FIELDS, *(["windowed_layers"] if window else []))):
         return None
     latent = _latent(known) if result.model.attention == "mla" else None
     if result.model.attention == "mla" and latent is None:
@@ -87,6 +89,8 @@ def shape_of(result: ResultFile) -> Architecture | None:
         dense_layers=_whole(known, "dense_layers"),
         dense_ffn=_whole(known, "dense_intermediate_size"),
         latent=latent,
+        window=window or 0,
+        windowed_layers=_whole(known, "windowed_layers") if window else 0,
     )
 
 
@@ -139,11 +143,15 @@ def memory_of(result: ResultFile) -> dict[str, Any] | None:
     if shape is None or width is None or not result.device.kv_bytes or not result.engine.block_size:
         return None
     parallel = result.engine.tensor_parallel
-    layer = {"layers": shape.layers, "bytes_per_token": shape.kv_bytes_per_token(width[1]) // shape.layers}
+    layer = {"bytes_per_token": shape.kv_bytes_per_token(width[1]) // shape.layers}
+    full = shape.layers - shape.windowed_layers
+    groups = [{"layers": full, **layer}] if full else []
+    if shape.windowed_layers:
+        groups.append({"layers": shape.windowed_layers, **layer, "window": shape.window})
     return {
         "kv_bytes": result.device.kv_bytes,
         "block_size": result.engine.block_size,
-        "groups": [layer],
+        "groups": groups,
         # A latent has no heads to divide: every rank holds all of it.
         "replication": parallel if shape.latent is not None else max(1, parallel // shape.kv_heads),
     }
