@@ -43,6 +43,7 @@ _LATENT = {
     "num_experts_per_tok": 2,
     "moe_intermediate_size": 256,
     "first_k_dense_replace": 6,
+    "n_shared_experts": 0,
     "num_key_value_heads": 8,
 }
 _ROUTED = {"num_experts": 16, "num_experts_per_tok": 2, "moe_intermediate_size": 512, "norm_topk_prob": True}

@@ -40,3 +40,11 @@ def test_each_part_of_the_bar_can_fail(
     monkeypatch.setattr(bench_sweep, "_errors", lambda _: GOOD | changed)
     result: Any = SimpleNamespace(fit=SimpleNamespace(contaminated=contaminated))
     assert bench_sweep._held(result) is held
+
+
+@pytest.mark.parametrize("name", bench_sweep.MODELS)
+def test_the_models_that_are_swept_are_models(name: str) -> None:
+    pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
+    from probe.engine.models.hf_config import parse_config  # noqa: PLC0415
+
+    assert parse_config(bench_sweep.MODELS[name]).num_hidden_layers == 6
