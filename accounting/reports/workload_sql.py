@@ -6,6 +6,7 @@ the event's own columns, and later ones (settlement, corrections), each in its c
 
 from __future__ import annotations
 
+from accounting.ledger.corrected import CORRECTED, JOIN_CORRECTIONS
 from accounting.reports.convert import JOIN
 
 GROUPS = {
@@ -66,21 +67,12 @@ _CALLS = f"""
                + cache_write_30m_tokens + cache_write_12h_tokens + cache_write_tokens AS input_tokens
       FROM users LEFT JOIN costs USING (event_id)
     ),
-    -- A call's price row is that of its last correction, else of its first charge.
-    corrected AS (
-      SELECT DISTINCT ON (subject_id, subject_revision) subject_id AS event_id, subject_revision AS revision, sku_price_id AS corrected_id
-      FROM charges
-      WHERE tenant = :tenant AND subject_kind = 'event' AND basis = 'price_list'
-        AND charge_period_start >= CAST(:since AS timestamptz) - interval '15 minutes'
-      ORDER BY subject_id, subject_revision, length(charge_id) DESC, charge_id DESC
-    ),
     r AS (
       SELECT e.*, {_PRICE.format(name="uncached_input")}, {_PRICE.format(name="cache_read")}, {_PRICE.format(name="output")},
              extract(epoch FROM first_token_at - occurred_at) * 1000 AS ttft_ms,
              CASE WHEN output_tokens > 1 THEN extract(epoch FROM completed_at - first_token_at) * 1000 / (output_tokens - 1) END AS itl_ms
       FROM (
-        SELECT e.*, CASE WHEN c.event_id IS NULL THEN e.sku_price_id ELSE c.corrected_id END AS price_row
-        FROM e LEFT JOIN corrected c USING (event_id, revision)
+        SELECT e.*, {CORRECTED["sku_price_id"]} AS price_row FROM e {JOIN_CORRECTIONS}
       ) e {{event_rates}}
     )
 """

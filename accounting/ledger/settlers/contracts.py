@@ -26,7 +26,7 @@ from accounting.ledger.settlers.cells import Cell, Group, read_cells
 from accounting.ledger.settlers.drawing import draw
 from accounting.ledger.settlers.periods import period_of
 from accounting.ledger.settlers.postings import Amounts, Place, Postings, add, lines, read_booked
-from accounting.ledger.settlers.scopes import as_listed, list_names
+from accounting.ledger.settlers.scopes import as_listed, list_names, scopes_of
 from accounting.ledger.settlers.standing import Standing, keep, resume
 from accounting.ledger.settlers.volume import apply_tier
 from accounting.money import to_minor
@@ -45,7 +45,7 @@ def settle_contracts(connection: Connection, context: TenantContext) -> Iterable
     now = datetime.now(UTC)
     changed = take(connection) or FAR
     stated = in_force(connection)
-    names = list_names(connection, (one.seller for one in stated))
+    names = list_names(connection, (one.seller for one in stated if any(scopes_of(one))))
     contracts = [as_listed(one, names) for one in stated]
     standings = resume(connection, context, contracts, ids_ever(connection), changed)
     target: Postings = {}

@@ -25,6 +25,8 @@ PARTS = ("volume_tiers", "commitments", "credits")
 def list_names(connection: Connection, sellers: Iterable[str]) -> Names:
     """The price list's names of some sellers' models, those of the source that is asked first where several have one."""
     wanted = set(sellers)
+    if not wanted:
+        return Names((), {}, {})
     held = [one for one in spoken(connection) if one.alias.tenant is None and one.alias.seller in wanted]
     first = {}
     for one in sorted(held, key=lambda one: rank(one.list_source), reverse=True):

@@ -10,8 +10,6 @@ from probe.engine.attention.torch_paged import TorchPagedAttention
 from probe.engine.errors import ProbeError
 from probe.engine.interfaces import AttentionBackend
 
-BACKENDS = ("auto", "torch", "triton", "flashinfer")
-
 
 def attention_backend(
     name: str,
@@ -22,7 +20,7 @@ def attention_backend(
     graphs: bool = False,
     packed: bool = False,
 ) -> AttentionBackend:
-    """A backend of BACKENDS.
+    """The backend `auto`, `torch`, `triton` or `flashinfer`.
 
     auto: Torch's on a CPU; on a GPU FlashInfer's where it is installed, but Triton's for MLA layers, which FlashInfer's paged kernels
     don't run, for steps replayed from CUDA graphs, which its plan of a step isn't part of, and for a cache in eight bits.
@@ -39,7 +37,7 @@ def attention_backend(
     if name == "triton":
         return _triton(device)
     for there, why in ((mla, "MLA layers"), (graphs, "CUDA graphs"), (packed, "a cache in eight bits")):
-        if there and name == "flashinfer":
+        if there:
             raise ProbeError(f"attention_backend: 'flashinfer' doesn't run {why}; use 'triton'")
     from probe.engine.attention.flashinfer_backend import FlashInferAttention  # noqa: PLC0415 (the extra `gpu`)
 

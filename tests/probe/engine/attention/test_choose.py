@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the engine's tests need the extra `probe`")
 
 from probe.engine.attention import choose, flashinfer_backend  # noqa: E402
-from probe.engine.attention.choose import BACKENDS, attention_backend  # noqa: E402
+from probe.engine.attention.choose import attention_backend  # noqa: E402
 from probe.engine.errors import ProbeError  # noqa: E402
 from probe.server.options import ATTENTION_BACKENDS  # noqa: E402
 
@@ -55,5 +55,12 @@ def test_a_gpu_without_the_library_has_tritons(monkeypatch: pytest.MonkeyPatch) 
     assert made("auto", GPU) == "TritonAttention"
 
 
-def test_the_commands_offer_what_there_is() -> None:
-    assert ATTENTION_BACKENDS == BACKENDS
+@pytest.mark.usefixtures("installed")
+def test_what_the_commands_offer_is_made() -> None:
+    found = {name: made(name, GPU) for name in ATTENTION_BACKENDS}
+    assert found == {
+        "auto": "FlashInferAttention",
+        "torch": "TorchPagedAttention",
+        "triton": "TritonAttention",
+        "flashinfer": "FlashInferAttention",
+    }
