@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from probe.curve.errors import CurveRefused
+from probe.curve.schema import Served
 from probe.imports.common import Given
 from probe.imports.formats import read_foreign
+from probe.imports.parts import held_to_parts
 from tests.shared_data import shared
 
 GIVEN = Given(model="m", gpu="g", engine="e", measured_at="2026-11-01", gpus=1, input_tokens=512)
@@ -185,3 +187,65 @@ def test_a_part_of_what_is_counted_is_refused(name: str, document: dict[str, Any
     given = replace(GIVEN, gpus=None) if name == "served-runs" else GIVEN
     with pytest.raises(CurveRefused, match=f"{said}: a whole number is expected"):
         taken(name, tmp_path / ("run.csv" if table else "run.json"), document, given)
+
+
+@pytest.mark.parametrize(
+    ("stated", "field"),
+    [
+        ({"tpot_median": 0.02 * 7.9}, None),
+        ({"tpot_median": 0.02 * 8.1}, "tpot_median"),
+        ({"tpot_median": 0.02 / 3.9}, None),
+        ({"tpot_median": 0.02 / 4.1}, "tpot_median"),
+    ],
+)
+def test_a_pace_is_held_to_an_eighth_and_to_four_times(stated: dict[str, float], field: str | None) -> None:
+    """2.5 s end to end less 0.5 to the first token over 100 tokens: 20 ms."""
+    _edge(Served(input_tokens=512, output_tokens=101, ttft_median=0.5, e2e_median=2.5, **stated), field)
+
+
+@pytest.mark.parametrize(
+    ("throughput", "field"),
+    [
+        (161.6 * 1.98, None),
+        (161.6 * 2.02, "output_tokens_per_second"),
+        (161.6 / 1.98, None),
+        (161.6 / 2.02, "output_tokens_per_second"),
+    ],
+)
+def test_a_throughput_is_held_to_a_factor_of_two(throughput: float, field: str | None) -> None:
+    """40 requests of 101 tokens in 25 s: 161.6 a second."""
+    run = Served(input_tokens=512, output_tokens=101, requests=40, duration=25.0, output_tokens_per_second=throughput)
+    _edge(run, field)
+
+
+@pytest.mark.parametrize(("users", "field"), [(1.65, None), (1.6, "tpot_median")])
+def test_no_more_than_twice_the_users_decode_at_once(users: float, field: str | None) -> None:
+    """161.6 tokens a second of 20 ms each: 3.232 at once."""
+    run = Served(
+        input_tokens=512, output_tokens=101, tpot_median=0.02, output_tokens_per_second=161.6, concurrency=users
+    )
+    _edge(run, field)
+
+
+@pytest.mark.parametrize(("users", "field"), [(15.9, None), (16.1, "tpot_median")])
+def test_of_a_closed_loop_a_quarter_of_the_users_is_in_flight(users: float, field: str | None) -> None:
+    """1.6 requests a second of 0.5 + 100 x 0.02 s: 4 in flight; 100 requests are more than four rounds."""
+    run = Served(
+        input_tokens=512,
+        output_tokens=101,
+        requests=100,
+        ttft_median=0.5,
+        tpot_median=0.02,
+        output_tokens_per_second=161.6,
+        concurrency=users,
+    )
+    _edge(run, field, closed=True)
+
+
+def _edge(run: Served, field: str | None, closed: bool = False) -> None:
+    if field is None:
+        assert held_to_parts(run, "here", closed=closed) is run
+        return
+    with pytest.raises(CurveRefused, match="units contradict") as refused:
+        held_to_parts(run, "here", closed=closed)
+    assert refused.value.field == f"here {field}"
